@@ -1,0 +1,1 @@
+"""The competing methods and the controls, one file each (see ``benchmark.methods``)."""

@@ -1,0 +1,1 @@
+"""What all methods share: data sets, simulation, metrics, runner, selection, tables and figures."""

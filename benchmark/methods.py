@@ -1,0 +1,173 @@
+"""Methods are found by themselves: one Python file each in ``baselines/`` or ``dcdi/methods/``.
+
+The file's name is the method's name with ``_`` for ``-``; names that begin with ``_`` are helpers. It defines
+
+``LABEL``
+    The name that tables and figures show (the paper's, where it is one of the paper's methods).
+``SUPPORTS``
+    The settings it can be run in, out of :data:`SETTINGS`.
+``SPACE``
+    Hyperparameter -> list of values; the grid is their product. A function ``space(rng)`` returning a list of
+    combinations may stand in its place, for random searches.
+``SELECTION``
+    ``"heldout"`` to choose the combination with the lowest held-out negative log-likelihood, or a dict of fixed
+    values such as ``{"alpha": 1e-3}`` where the method has no score.
+``fit(dataset, *, seed, **hyperparameters) -> Fit``
+    The method. Heavy packages are imported inside, so that a config can be checked without them.
+
+and, where it helps,
+
+``sweep(dataset, *, seed, grid) -> iterable of Fit``
+    The whole grid in its order, sharing work; what it returns equals a loop of ``fit``.
+``warm_up()``
+    Imports and compilations that should not count as time of the first fit.
+``DATA = "twin"``
+    Run on the purely observational twin of each data set.
+``ENVIRONMENT``
+    The conda environment ``envs/<name>.yaml`` of its jobs; ``benchmark`` where not given.
+``IS_CONTROL = True``
+    It learns nothing of causality and shows what that achieves.
+``PACKAGES``
+    The packages whose versions its records name.
+"""
+
+import difflib
+import importlib
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from benchmark.dataset import Dataset, Fit
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("baselines", "dcdi/methods")
+SETTINGS = ("observational", "perfect", "imperfect", "unknown", "imperfect-unknown")
+
+Grid = list[dict[str, Any]]
+
+
+class MethodError(ValueError):
+    """A method that does not exist or whose file is not as it should be."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as its file describes it."""
+
+    name: str
+    label: str
+    file: Path
+    supports: frozenset[str]
+    selection: Literal["heldout"] | dict[str, Any]
+    fit: Callable[..., Fit] | None
+    sweep: Callable[..., Iterable[Fit]] | None = None
+    warm_up: Callable[[], object] = field(default=lambda: None)
+    space: Callable[[np.random.Generator], Grid] = field(default=lambda rng: [{}])
+    is_control: bool = False
+    data: Literal["own", "twin"] = "own"
+    environment: str = "benchmark"
+    packages: tuple[str, ...] = ()
+
+    def grid(self, seed: int) -> Grid:
+        """Return the method's own combinations of hyperparameters; ``seed`` serves random searches."""
+        return self.space(np.random.default_rng(seed))
+
+    def hyperparameters(self) -> set[str]:
+        """Names that ``fit`` takes beside the data set and the seed."""
+        if self.fit is None:
+            return set()
+        parameters = inspect.signature(self.fit).parameters.values()
+        return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"seed"}
+
+
+def available() -> dict[str, Path]:
+    """Return the file of every method: ``.py``, or ``.smk`` for an external program."""
+    files = (file for folder in FOLDERS for file in sorted((ROOT / folder).glob("*.*")))
+    return {
+        file.stem.replace("_", "-"): file
+        for file in files
+        if file.suffix in (".py", ".smk") and not file.stem.startswith("_") and file.stem != "bench"
+    }
+
+
+def load_method(name: str) -> Method:
+    """Return a method by its name.
+
+    >>> load_method("empty").label
+    'Empty graph'
+    """
+    files = available()
+    if name not in files:
+        close = difflib.get_close_matches(name, files, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise MethodError(f"there is no method {name!r}.{hint} There are: {', '.join(sorted(files))}")
+    file = files[name]
+    if file.suffix == ".smk":
+        return Method(name, name, file, frozenset(SETTINGS), "heldout", fit=None)
+    module = _import(file)
+    _check_module(module, file)
+    return Method(
+        name=name,
+        label=module.LABEL,
+        file=file,
+        supports=frozenset(module.SUPPORTS),
+        selection=module.SELECTION,
+        fit=module.fit,
+        sweep=getattr(module, "sweep", None),
+        warm_up=getattr(module, "warm_up", lambda: None),
+        space=module.space if hasattr(module, "space") else lambda rng: product(module.SPACE),
+        is_control=getattr(module, "IS_CONTROL", False),
+        data=getattr(module, "DATA", "own"),
+        environment=getattr(module, "ENVIRONMENT", "benchmark"),
+        packages=tuple(getattr(module, "PACKAGES", ())),
+    )
+
+
+def product(space: dict[str, Any]) -> Grid:
+    """Return all combinations of a space; a single value stands for a list of one.
+
+    >>> product({"alpha": [0.1, 0.2], "test": "gauss"})
+    [{'alpha': 0.1, 'test': 'gauss'}, {'alpha': 0.2, 'test': 'gauss'}]
+    """
+    values = [value if isinstance(value, list | tuple) else [value] for value in space.values()]
+    return [dict(zip(space, combination, strict=True)) for combination in itertools.product(*values)]
+
+
+def run_grid(method: Method, dataset: Dataset, seed: int, grid: Grid) -> Iterable[Fit]:
+    """Yield one fit per combination, through ``sweep`` where the method has it."""
+    if method.fit is None:
+        raise MethodError(f"method {method.name!r} is an external program; only its rule in {method.file} runs it")
+    if method.sweep is not None:
+        yield from method.sweep(dataset, seed=seed, grid=grid)
+    else:
+        for combination in grid:
+            yield method.fit(dataset, seed=seed, **combination)
+
+
+def _import(file: Path) -> ModuleType:
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    try:
+        return importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    except Exception as error:
+        raise MethodError(f"{file}: it cannot be imported ({type(error).__name__}: {error})") from error
+
+
+def _check_module(module: ModuleType, file: Path) -> None:
+    missing = [name for name in ("LABEL", "SUPPORTS", "SELECTION", "fit") if not hasattr(module, name)]
+    if not hasattr(module, "SPACE") and not hasattr(module, "space"):
+        missing.append("SPACE")
+    if missing:
+        raise MethodError(f"{file}: it does not define {', '.join(missing)}; see docs/adding-a-method.md")
+    unknown = sorted(set(module.SUPPORTS) - set(SETTINGS))
+    if unknown:
+        raise MethodError(f"{file}: SUPPORTS has {unknown[0]!r}; expected settings out of {', '.join(SETTINGS)}")
+    if module.SELECTION != "heldout" and not isinstance(module.SELECTION, dict):
+        raise MethodError(f"{file}: SELECTION is {module.SELECTION!r}; expected 'heldout' or a dict of fixed values")

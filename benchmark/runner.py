@@ -1,0 +1,186 @@
+"""Run one method on one data set, over its whole grid, within limits; every outcome becomes a record.
+
+The fits run in a child process, so that one that takes too long or too much memory can be ended without losing
+those already done. A method sees neither the true graph nor hidden targets.
+"""
+
+import importlib.metadata
+import multiprocessing
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import psutil
+
+from benchmark.dataset import Dataset, Fit
+from benchmark.methods import ROOT, Grid, Method, run_grid
+from benchmark.records import Record, Status, failed, succeeded
+
+# Forking is cheap and shares the data set; the parent has started no threads.
+_FORK = multiprocessing.get_context("fork")
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one fit may use. A sweep may use the sum of its fits' seconds."""
+
+    seconds: float
+    memory_mb: float
+
+
+def run(method: Method, dataset: Dataset, grid: Grid, *, seed: int, limits: Limits, hide_targets: bool) -> list[Record]:
+    """Return one record per combination of the grid, in its order."""
+    shown = dataset.blind(hide_targets=hide_targets)
+    records: list[Record] = []
+    while len(records) < len(grid):
+        rest = grid[len(records) :]
+        seconds = limits.seconds * len(rest) if method.sweep is not None else limits.seconds
+        done, status, reason, spent, memory = _attempt(method, shown, rest, seed, seconds, limits.memory_mb)
+        records += done
+        if status is not None:
+            # A sweep that fails fails for all it had still to deliver; a single fit only for itself.
+            lost = rest[len(done) :] if method.sweep is not None else rest[len(done) : len(done) + 1]
+            records += [failed(status, reason, combination, spent, memory) for combination in lost]
+    return records
+
+
+def provenance(method: Method, seed: int) -> dict[str, Any]:
+    """Return what is needed to run the same fits again."""
+    packages = ("numpy", *method.packages)
+    return {
+        "method": method.name,
+        "seed": seed,
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in packages},
+        "commit": _commit(),
+        "machine": platform.machine(),
+    }
+
+
+def _attempt(
+    method: Method, dataset: Dataset, grid: Grid, seed: int, seconds: float, memory_mb: float
+) -> tuple[list[Record], Status | None, str, float, float]:
+    """Run the grid in a child process until it ends or a fit fails.
+
+    Returns the records done, and the status, reason, seconds and memory of the failure, if there was one.
+    """
+    receiver, sender = _FORK.Pipe(duplex=False)
+    child = _FORK.Process(target=_fit_all, args=(sender, method, dataset, grid, seed), daemon=False)
+    child.start()
+    sender.close()
+    process = psutil.Process(child.pid)
+    records: list[Record] = []
+    started = time.monotonic()
+    peak = 0.0
+    try:
+        while True:
+            if receiver.poll(_POLL_SECONDS):
+                try:
+                    message = receiver.recv()
+                except EOFError:
+                    child.join()
+                    spent = time.monotonic() - started
+                    return records, *_explain_exit(child.exitcode, peak), spent, peak
+                if message is None:
+                    return records, None, "", 0.0, peak
+                if isinstance(message, tuple):
+                    status, reason = message
+                    return records, status, reason, time.monotonic() - started, peak
+                records.append(message)
+                if method.sweep is None:
+                    started = time.monotonic()
+            peak = max(peak, _memory_mb(process))
+            spent = time.monotonic() - started
+            if peak > memory_mb:
+                return records, "memory", f"it used {peak:.0f} MB; the limit is {memory_mb:.0f} MB", spent, peak
+            if spent > seconds:
+                return records, "timeout", f"it ran for {spent:.0f} s; the limit is {seconds:.0f} s", spent, peak
+    finally:
+        _end(process)
+        child.join()
+        receiver.close()
+
+
+def _fit_all(sender: Connection, method: Method, dataset: Dataset, grid: Grid, seed: int) -> None:
+    """In the child: send a record per fit, then None; or the status and reason of the fit that failed."""
+    try:
+        method.warm_up()
+        fits = iter(run_grid(method, dataset, seed, grid))
+        for combination in grid:
+            started = time.perf_counter()
+            fit = next(fits, None)
+            seconds = time.perf_counter() - started
+            if fit is None:
+                raise ValueError(f"sweep returned fewer fits than the {len(grid)} combinations of its grid")
+            _check_fit(fit, dataset)
+            sender.send(succeeded(fit, combination, dataset.names, seconds, _own_peak_mb()))
+        sender.send(None)
+    except MemoryError as error:
+        sender.send(("memory", f"an allocation was refused: {error}"))
+    except Exception as error:
+        traceback.print_exc()
+        sender.send(("error", f"{type(error).__name__}: {error}"))
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        sender.close()
+
+
+def _check_fit(fit: Any, dataset: Dataset) -> None:
+    if not isinstance(fit, Fit):
+        raise TypeError(f"the method returned {type(fit).__name__}; expected benchmark.dataset.Fit")
+    if fit.graph.shape != (dataset.d, dataset.d):
+        raise ValueError(f"the graph has shape {fit.graph.shape}; the data set has {dataset.d} variables")
+
+
+def _explain_exit(exitcode: int | None, peak: float) -> tuple[Status, str]:
+    if exitcode == -9:
+        return "memory", f"the process was killed from outside, at {peak:.0f} MB: most likely the machine ran out"
+    return "error", f"the process ended without a result (exit code {exitcode})"
+
+
+def _memory_mb(process: psutil.Process) -> float:
+    total = 0.0
+    try:
+        for member in [process, *process.children(recursive=True)]:
+            total += member.memory_info().rss / 2**20
+    except psutil.NoSuchProcess:
+        pass
+    return total
+
+
+def _own_peak_mb() -> float:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def _end(process: psutil.Process) -> None:
+    """End the child and whatever it started."""
+    try:
+        members = [*process.children(recursive=True), process]
+    except psutil.NoSuchProcess:
+        return
+    for member in members:
+        try:
+            member.kill()
+        except psutil.NoSuchProcess:
+            pass
+
+
+def _commit() -> str | None:
+    """Return the project's commit, with "+" where files have changed since, or None outside a checkout."""
+    environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,1 @@
+"""Differentiable causal discovery from interventional data."""
