@@ -75,9 +75,18 @@ class Method:
     environment: str = "benchmark"
     packages: tuple[str, ...] = ()
 
-    def grid(self, seed: int) -> Grid:
-        """Return the method's own combinations of hyperparameters; ``seed`` serves random searches."""
-        return self.space(np.random.default_rng(seed))
+    def grid(self, seed: int, overrides: dict[str, Any] | None = None) -> Grid:
+        """Return the combinations of hyperparameters; ``seed`` serves random searches.
+
+        Values in ``overrides`` take the place of the method's own.
+        """
+        own = self.space(np.random.default_rng(seed))
+        kept: Grid = []
+        for combination in own:
+            rest = {name: value for name, value in combination.items() if name not in (overrides or {})}
+            if rest not in kept:
+                kept.append(rest)
+        return [rest | chosen for rest in kept for chosen in product(overrides or {})]
 
     def hyperparameters(self) -> set[str]:
         """Names that ``fit`` takes beside the data set and the seed."""

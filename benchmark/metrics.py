@@ -53,7 +53,7 @@ def edge_counts(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> EdgeCounts:
 
 
 def shd(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
-    """Structural Hamming distance of two DAGs: missing, superfluous and reversed edges, a reversal once.
+    """Return the structural Hamming distance of two DAGs: missing, superfluous and reversed edges, a reversal once.
 
     >>> shd([[0, 1], [0, 0]], [[0, 0], [1, 0]])
     1
@@ -63,7 +63,7 @@ def shd(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
 
 
 def sid(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
-    """Structural interventional distance of two DAGs (Peters and Buehlmann 2015), from the package gadjid.
+    """Return the structural interventional distance of two DAGs (Peters and Buehlmann 2015), from the package gadjid.
 
     >>> sid([[0, 1], [0, 0]], [[0, 0], [1, 0]])
     2
@@ -74,7 +74,7 @@ def sid(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
 
 
 def f1(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> float:
-    """F1 score of the edges as in the paper's Table of Sachs: 2 tp / (2 tp + fp + fn), reversals left out.
+    """Return the F1 score of the edges as in the paper's Table of Sachs: 2 tp / (2 tp + fp + fn), reversals left out.
 
     >>> f1([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
     0.6666666666666666
@@ -85,7 +85,7 @@ def f1(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> float:
 
 
 def shd_cpdag(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
-    """Number of node pairs whose edge differs between two CPDAGs (absent, ->, <- or undirected).
+    """Count the node pairs whose edge differs between two CPDAGs (absent, ->, <- or undirected).
 
     A DAG stands for its Markov equivalence class; a graph with undirected edges (both entries 1) is a CPDAG already.
 

@@ -4,6 +4,7 @@ The fits run in a child process, so that one that takes too long or too much mem
 those already done. A method sees neither the true graph nor hidden targets.
 """
 
+import contextlib
 import importlib.metadata
 import multiprocessing
 import os
@@ -149,11 +150,9 @@ def _explain_exit(exitcode: int | None, peak: float) -> tuple[Status, str]:
 
 def _memory_mb(process: psutil.Process) -> float:
     total = 0.0
-    try:
+    with contextlib.suppress(psutil.NoSuchProcess):
         for member in [process, *process.children(recursive=True)]:
             total += member.memory_info().rss / 2**20
-    except psutil.NoSuchProcess:
-        pass
     return total
 
 
@@ -169,10 +168,8 @@ def _end(process: psutil.Process) -> None:
     except psutil.NoSuchProcess:
         return
     for member in members:
-        try:
+        with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()
-        except psutil.NoSuchProcess:
-            pass
 
 
 def _commit() -> str | None:

@@ -1,0 +1,44 @@
+import sys
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+sys.dont_write_bytecode = True  # nothing of a run lands outside results/<preset>/
+sys.path.insert(0, workflow.basedir)
+
+
+configfile: f"{workflow.basedir}/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+
+
+workdir: RESULTS
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/fit.smk"
+include: "workflow/rules/select.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/report.smk"
+
+
+for external in EXTERNAL_RULES:
+
+    include: external
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        "report.html",
+        "metrics.csv",
+        "costs.csv",
+        TABLES,
+        FIGURES,
+        expand("reproduction.{kind}", kind=["csv", "md", "tex"]),

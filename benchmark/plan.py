@@ -1,0 +1,274 @@
+"""Expand a configuration into data conditions, rows and cells: everything that will be run, checked beforehand."""
+
+import ast
+import difflib
+import hashlib
+import itertools
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmark.config import ConfigError, check_schema
+from benchmark.methods import ROOT, Grid, Method, MethodError, load_method, product
+from benchmark.seeds import seed
+from benchmark.selection import Selection
+
+STANDARD_N = 10_000
+SECONDS_PER_HOUR = 3600
+MB_PER_GB = 1024
+FIGURE_AXES = ("edges_per_node", "settings", "n", "nodes")
+
+Targets = Literal["known", "unknown"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Data sets drawn alike: simulated ones, the Sachs data, or one file."""
+
+    name: str
+    source: Literal["simulated", "sachs", "file"]
+    datasets: int
+    simulation: dict[str, Any]
+    file: Path | None = None
+
+    @property
+    def setting(self) -> str:
+        """Kind of intervention in the words of :data:`benchmark.methods.SETTINGS`."""
+        if self.simulation.get("settings") == 0:
+            return "observational"
+        return self.simulation.get("intervention", "perfect").split("-")[0]
+
+    @property
+    def indices(self) -> list[str]:
+        """Numbers of the data sets, as in their paths."""
+        return [f"{index:02d}" for index in range(self.datasets)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method with the hyperparameters, selection and limits of one row of the tables."""
+
+    name: str
+    label: str
+    method: Method
+    hyperparameters: dict[str, Any]
+    selection: Selection
+    seconds: float
+    memory_mb: float
+
+    def grid(self, root_seed: int, *keys: str) -> Grid:
+        """Return the combinations to run for one data set."""
+        return self.method.grid(seed(root_seed, "grid", *keys, self.name), self.hyperparameters)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One comparison: conditions x rows, with a table per mechanism and a figure per number of nodes."""
+
+    name: str
+    title: str
+    conditions: tuple[Condition, ...]
+    rows: tuple[Row, ...]
+    targets: Targets
+    paper: str | None
+
+    def setting(self, condition: Condition) -> str:
+        """Setting that a method must support to be run on a condition of this experiment."""
+        if self.targets == "known" or condition.setting == "observational":
+            return condition.setting
+        return "unknown" if condition.setting == "perfect" else f"{condition.setting}-unknown"
+
+
+class Plan:
+    """All that a configuration asks for.
+
+    Parameters
+    ----------
+    config : dict
+        As in ``config.yaml``; checked against the schema, the methods and the simulator before anything runs.
+    """
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        check_schema(config)
+        self.config = config
+        self.seed: int = config["seed"]
+        for name in config["run"]:
+            if name not in config["experiments"]:
+                raise ConfigError(f"run: there is no experiment {name!r}.{_hint(name, config['experiments'])}")
+        self.experiments = {name: self._experiment(name) for name in config["run"]}
+        self.conditions: dict[str, Condition] = {}
+        for experiment in self.experiments.values():
+            for condition in experiment.conditions:
+                known = self.conditions.setdefault(condition.name, condition)
+                if known.datasets < condition.datasets:
+                    self.conditions[condition.name] = condition
+        self.rows = {row.name: row for experiment in self.experiments.values() for row in experiment.rows}
+
+    def _experiment(self, name: str) -> Experiment:
+        entry = self.config["experiments"][name]
+        experiment = Experiment(
+            name=name,
+            title=entry["title"],
+            conditions=tuple(self._conditions(name, entry)),
+            rows=tuple(self._row(row, f"experiments.{name}.methods") for row in entry["methods"]),
+            targets=entry.get("targets", "known"),
+            paper=entry.get("paper"),
+        )
+        for row, condition in itertools.product(experiment.rows, experiment.conditions):
+            setting = experiment.setting(condition)
+            if setting not in row.method.supports:
+                raise ConfigError(
+                    f"experiments.{name}.methods: {row.name!r} does not support the setting {setting!r} of condition "
+                    f"{condition.name!r}; it supports {', '.join(sorted(row.method.supports))}"
+                )
+        return experiment
+
+    def _conditions(self, name: str, entry: dict[str, Any]) -> list[Condition]:
+        data = entry["data"]
+        key = f"experiments.{name}.data"
+        kinds = [kind for kind in ("mechanism", "sachs", "files") if kind in data]
+        if len(kinds) != 1:
+            raise ConfigError(f"{key}: expected exactly one of mechanism (simulated data), sachs and files")
+        if kinds[0] != "mechanism":
+            extra = sorted(set(data) - set(kinds))
+            if extra:
+                raise ConfigError(f"{key}.{extra[0]}: this key goes with simulated data only")
+        if kinds == ["sachs"]:
+            return [Condition("sachs", "sachs", 1, {})]
+        if kinds == ["files"]:
+            files = [ROOT / file for file in data["files"]]
+            names = [f"file-{file.stem}" for file in files]
+            if len(set(names)) < len(names):
+                raise ConfigError(f"{key}.files: two files have the same name; results are named after it")
+            return [Condition(label, "file", 1, {}, file) for label, file in zip(names, files, strict=True)]
+        for required in ("nodes", "edges_per_node", "intervention"):
+            if required not in data:
+                raise ConfigError(f"{key}.{required}: simulated data need this key")
+        datasets = entry.get("datasets", self.config["datasets"])
+        sweep = ("mechanism", "nodes", "edges_per_node", "n", "settings")
+        axes = {axis: data[axis] for axis in sweep if axis in data}
+        fixed = {other: [data[other]] for other in ("intervention", "targets_per_setting") if other in data}
+        return [self._simulated(key, combination, datasets) for combination in product(axes | fixed)]
+
+    def _simulated(self, key: str, data: dict[str, Any], datasets: int) -> Condition:
+        nodes, edges_per_node = data["nodes"], data["edges_per_node"]
+        convention = self.config["convention"]
+        simulation = {"n": STANDARD_N, "convention": convention, "heldout": self.config["heldout"]} | data
+        parts = [data["mechanism"], f"d{nodes}", f"e{edges_per_node:g}", data["intervention"]]
+        if simulation["n"] != STANDARD_N:
+            parts.append(f"n{simulation['n']}")
+        if "settings" in data:
+            parts.append(f"k{data['settings']}")
+        if "targets_per_setting" in data:
+            counts = [
+                max(1, round(count * nodes)) if count < 1 else int(count) for count in data["targets_per_setting"]
+            ]
+            simulation["targets_per_setting"] = counts
+            parts.append("t{}-{}".format(*counts))
+            if counts[0] > counts[1] or counts[1] > nodes:
+                raise ConfigError(
+                    f"{key}.targets_per_setting: {counts} for {nodes} nodes; expected fewest <= most <= nodes"
+                )
+        if convention != "released":
+            parts.append(convention)
+        if edges_per_node > (nodes - 1) / 2:
+            raise ConfigError(
+                f"{key}.edges_per_node: {edges_per_node:g}; {nodes} nodes have at most {(nodes - 1) / 2:g}"
+            )
+        if simulation["n"] <= simulation.get("settings", nodes):
+            raise ConfigError(f"{key}.n: {simulation['n']} rows are fewer than the settings they are divided over")
+        return Condition("-".join(parts), "simulated", datasets, simulation)
+
+    def _row(self, name: str, key: str) -> Row:
+        entry = self.config["methods"].get(name, {})
+        try:
+            method = load_method(entry.get("method", name))
+        except MethodError as error:
+            where = f"methods.{name}.method" if "method" in entry else key
+            raise ConfigError(f"{where}: {error}") from None
+        overrides = entry.get("hyperparameters", {})
+        for hyperparameter in overrides:
+            known = method.hyperparameters()
+            if method.fit is not None and hyperparameter not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise ConfigError(
+                    f"methods.{name}.hyperparameters.{hyperparameter}: {method.name} has no such hyperparameter; "
+                    f"it has {listed}"
+                )
+        limits = self.config["limits"] | entry.get("limits", {})
+        row = Row(
+            name=name,
+            label=entry.get("label", method.label),
+            method=method,
+            hyperparameters=overrides,
+            selection=entry.get("selection", method.selection),
+            seconds=limits["hours"] * SECONDS_PER_HOUR,
+            memory_mb=limits["memory_gb"] * MB_PER_GB,
+        )
+        if isinstance(row.selection, dict) and method.fit is not None:
+            self._check_fixed(row)
+        return row
+
+    def _check_fixed(self, row: Row) -> None:
+        fixed = dict(row.selection) if isinstance(row.selection, dict) else {}
+        if not any(fixed.items() <= combination.items() for combination in row.grid(self.seed)):
+            raise ConfigError(f"methods.{row.name}: no combination of its hyperparameters has the fixed values {fixed}")
+
+    def grid(self, row: str, targets: str, condition: str, index: str) -> Grid:
+        """Return the combinations of one cell."""
+        return self.rows[row].grid(self.seed, targets, condition, index)
+
+    def fit_seed(self, row: str, targets: str, condition: str, index: str) -> int:
+        """Return the seed of the fits of one cell."""
+        return seed(self.seed, "fit", targets, condition, index, row)
+
+    def data_seed(self, condition: str, index: str) -> int:
+        """Return the seed of one data set, which its observational twin shares."""
+        return seed(self.seed, "data", condition, index)
+
+
+def data_path(condition: str, index: str, data: str = "own") -> str:
+    """Return where a data set, or its observational twin, lies within the results."""
+    return f"data/{condition}/{index}{'-twin' if data == 'twin' else ''}.npz"
+
+
+def fit_path(targets: str, condition: str, index: str, row: str) -> str:
+    """Return where the records of a cell lie within the results."""
+    return f"fits/{targets}/{condition}/{index}/{row}.json"
+
+
+def figure_axes(experiment: Experiment) -> dict[str, tuple[str, int | None]]:
+    """Return the figures of an experiment: name -> (what varies along x, number of nodes or None for all).
+
+    Simulated data alone have figures: one data set has no distribution to show.
+    """
+    simulations = [condition.simulation for condition in experiment.conditions if condition.simulation]
+    if not simulations:
+        return {}
+    varying = [axis for axis in FIGURE_AXES if len({simulation.get(axis, "default") for simulation in simulations}) > 1]
+    if varying == ["nodes"]:
+        return {experiment.name: ("nodes", None)}
+    along = next((axis for axis in varying if axis != "nodes"), "edges_per_node")
+    nodes = dict.fromkeys(simulation["nodes"] for simulation in simulations)
+    return {f"{experiment.name}-d{count}": (along, count) for count in nodes}
+
+
+@cache
+def fingerprint(*paths: Path) -> str:
+    """Return a hash of what Python files do: comments and formatting do not count, docstrings do.
+
+    It is a parameter of the jobs, so that editing a method runs its fits again.
+    """
+    digest = hashlib.sha256()
+    for path in paths:
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        for file in files:
+            source = file.read_text(encoding="utf-8")
+            digest.update(ast.dump(ast.parse(source)).encode() if file.suffix == ".py" else source.encode())
+    return digest.hexdigest()[:16]
+
+
+def _hint(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else f" There are: {', '.join(sorted(known))}"

@@ -1,0 +1,196 @@
+"""Every published figure that was run, beside ours: difference in standard errors, and a verdict."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from benchmark.methods import ROOT
+from benchmark.plan import Plan
+from benchmark.tables import latex_escape, summarise
+
+PUBLISHED = ROOT / "resources" / "paper" / "results.csv"
+PUBLISHED_DATASETS = 10
+ROUNDING = 0.05  # the paper prints one decimal
+AGREEMENT = 2.0  # standard errors
+HIGHER_IS_BETTER = ("f1", "tp")
+KEYS = ["table", "experiment", "setting", "mechanism", "nodes", "edges_per_node", "method", "test", "alpha", "metric"]
+COLUMNS = [
+    *KEYS,
+    "paper_mean",
+    "paper_std",
+    "ours_mean",
+    "ours_std",
+    "n_ok",
+    "n",
+    "difference",
+    "standard_errors",
+    "verdict",
+    "convention",
+    "engine",
+]
+
+
+def load_published() -> pd.DataFrame:
+    """Return the published figures; ``alpha`` and ``test`` are text, empty where the paper names none."""
+    return pd.read_csv(PUBLISHED, dtype={"alpha": str, "test": str}, keep_default_na=False, na_values={"std": [""]})
+
+
+def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per published figure whose condition and method were run."""
+    published = load_published()
+    rows: list[dict[str, Any]] = []
+    for experiment in plan.experiments.values():
+        if experiment.paper is None:
+            continue
+        ours = metrics[metrics["experiment"] == experiment.name]
+        theirs = published[published["experiment"] == experiment.paper]
+        for figure in theirs.to_dict("records"):
+            match = _ours(figure, ours)
+            if len(match):
+                rows.append(_row(figure, match))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _ours(figure: dict[str, Any], ours: pd.DataFrame) -> pd.DataFrame:
+    """Return our values of a published figure, one per data set, or nothing."""
+    keep = (ours["method"] == figure["method"]) & (ours["metric"] == figure["metric"])
+    keep &= (ours["setting"] == figure["setting"]) & (ours["mechanism"] == figure["mechanism"])
+    keep &= ours["nodes"].astype(int) == int(figure["nodes"])
+    if figure["edges_per_node"] != "":
+        keep &= pd.to_numeric(ours["edges_per_node"]) == float(figure["edges_per_node"])
+    ours = ours[keep]
+    if figure["alpha"] == "best":
+        ours = ours[ours["choice"] == "best_shd"]
+    elif figure["alpha"]:
+        alpha = pd.to_numeric(ours["hyperparameters"].str.extract(r"alpha=([^,]+)")[0])
+        ours = ours[(ours["choice"] == "grid") & ((alpha / float(figure["alpha"]) - 1).abs() < 1e-6)]
+    else:
+        ours = ours[ours["choice"] == "selected"]
+    test = ours["hyperparameters"].str.extract(r"test=([^,]+)")[0]
+    if test.notna().any():
+        # Where the paper names no test it used the one made for the data: partial correlation for linear, else KCI.
+        wanted = figure["test"] or ("gauss" if figure["mechanism"] == "linear" else "kci")
+        ours = ours[test == wanted]
+    return ours
+
+
+def _row(figure: dict[str, Any], match: pd.DataFrame) -> dict[str, Any]:
+    mean, std, n_ok, n = summarise(match["value"])
+    difference = mean - figure["mean"]
+    errors = standard_errors(difference, std, n_ok, figure["std"])
+    return {key: figure[key] for key in KEYS} | {
+        "paper_mean": figure["mean"],
+        "paper_std": figure["std"],
+        "ours_mean": mean,
+        "ours_std": std,
+        "n_ok": n_ok,
+        "n": n,
+        "difference": difference,
+        "standard_errors": errors,
+        "verdict": verdict(figure["metric"], difference, errors, n_ok, n),
+        "convention": ", ".join(dict.fromkeys(match["convention"])),
+        "engine": ", ".join(dict.fromkeys(match["engine"])),
+    }
+
+
+def standard_errors(difference: float, std: float, n: int, paper_std: float) -> float:
+    """Return a difference of means in units of its standard error; NaN where there is no spread to judge by.
+
+    >>> standard_errors(2.0, 3.0, 10, 1.0)
+    2.0
+    """
+    if n < 2 or math.isnan(paper_std):
+        return math.nan
+    error = math.sqrt(std**2 / n + paper_std**2 / PUBLISHED_DATASETS)
+    if error == 0:
+        return 0.0 if abs(difference) <= ROUNDING else math.copysign(math.inf, difference)
+    return difference / error
+
+
+def verdict(metric: str, difference: float, errors: float, n_ok: int, n: int) -> str:
+    """Judge a difference: agrees (within two standard errors), better or worse than published.
+
+    >>> verdict("shd", 0.4, 0.7, 10, 10), verdict("shd", -9.0, -4.0, 10, 10), verdict("shd", 9.0, 4.0, 9, 10)
+    ('agrees', 'better', 'incomplete')
+    """
+    if n_ok < n:
+        return "incomplete"
+    if math.isnan(errors):
+        return "equal" if abs(difference) <= ROUNDING else "differs (no spread to judge by)"
+    if abs(errors) <= AGREEMENT or abs(difference) <= ROUNDING:
+        return "agrees"
+    return "better" if (difference > 0) == (metric in HIGHER_IS_BETTER) else "worse"
+
+
+def coverage(comparison: pd.DataFrame) -> str:
+    """Say in one sentence how much of the paper the run covers."""
+    total = len(load_published())
+    if comparison.empty:
+        return f"None of the paper's {total:,} published figures was run: no row of this run is one of its methods."
+    counts = comparison["verdict"].value_counts()
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return f"{len(comparison):,} of the paper's {total:,} published figures were run: {listed}."
+
+
+def to_markdown(comparison: pd.DataFrame) -> str:
+    """Return the comparison as Markdown."""
+    lines = ["# Comparison with the published figures", "", coverage(comparison), ""]
+    if len(comparison):
+        header, rows = display(comparison)
+        lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+        lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(comparison: pd.DataFrame) -> str:
+    """Return the comparison as a LaTeX longtable."""
+    header, rows = display(comparison)
+    return "\n".join(
+        [
+            r"% needs the packages booktabs and longtable",
+            r"\begin{longtable}{llrrllrrrl}",
+            rf"\caption{{{latex_escape(coverage(comparison))}}}\\",
+            r"\toprule",
+            " & ".join(map(latex_escape, header)) + r" \\",
+            r"\midrule",
+            r"\endhead",
+            *(" & ".join(map(latex_escape, row)) + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{longtable}",
+            "",
+        ]
+    )
+
+
+def display(comparison: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return the comparison as text: a header and rows."""
+    header = ["Setting", "Data", "Nodes", "e", "Method", "Metric", "Ours", "Paper", "Std. errors", "Verdict"]
+    rows = []
+    for figure in comparison.to_dict("records"):
+        alpha = {"": "", "best": "*"}.get(figure["alpha"], f" (alpha={figure['alpha']})")
+        test = f" {figure['test']}" if figure["test"] else ""
+        errors = figure["standard_errors"]
+        ours = _spread(figure["ours_mean"], figure["ours_std"])
+        if figure["n_ok"] < figure["n"]:
+            ours += f" ({figure['n_ok']}/{figure['n']})"
+        rows.append(
+            [
+                f"{figure['setting']} ({figure['experiment']})",
+                str(figure["mechanism"]),
+                str(figure["nodes"]),
+                str(figure["edges_per_node"]),
+                f"{figure['method']}{alpha}{test}",
+                str(figure["metric"]).upper(),
+                ours,
+                _spread(figure["paper_mean"], figure["paper_std"]),
+                "" if math.isnan(errors) else f"{errors:+.1f}",
+                figure["verdict"],
+            ]
+        )
+    return header, rows
+
+
+def _spread(mean: float, std: float) -> str:
+    digits = 1 if mean >= 1 or not math.isnan(std) else 2
+    return f"{mean:.{digits}f}" if math.isnan(std) else f"{mean:.1f} ± {std:.1f}"

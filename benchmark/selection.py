@@ -1,0 +1,66 @@
+"""Choose one combination of hyperparameters per data set and method.
+
+selected
+    What a user without the truth would choose: the lowest held-out negative log-likelihood, or the fixed values of
+    a method without a score.
+best_shd
+    The combination with the lowest SHD to the true graph: the paper's starred rows. It looks at the truth, and
+    every table that shows it says so.
+grid
+    Each combination on its own, for methods with fixed values (the paper's rows per alpha).
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from benchmark.metrics import shd
+from benchmark.records import Record, to_graph
+
+Choice = Literal["selected", "best_shd", "grid"]
+Selection = Literal["heldout"] | dict[str, Any]
+
+
+def choose(
+    records: list[Record], selection: Selection, truth: npt.ArrayLike | None, names: tuple[str, ...]
+) -> list[tuple[Choice, Record]]:
+    """Return the records to report, each with the choice that it stands for."""
+    chosen: list[tuple[Choice, Record]] = [("selected", select(records, selection))]
+    if len(records) > 1 and truth is not None:
+        chosen.append(("best_shd", best_shd(records, truth, names)))
+    if len(records) > 1 and selection != "heldout":
+        chosen += [("grid", record) for record in records]
+    return chosen
+
+
+def select(records: list[Record], selection: Selection) -> Record:
+    """Return the record that held-out score or fixed values choose; the first of equals.
+
+    Where no fit succeeded, it is the first one that failed.
+    """
+    if selection != "heldout":
+        matching = [record for record in records if _matches(record["hyperparameters"], selection)]
+        if not matching:
+            raise ValueError(f"no combination has the fixed values {selection}")
+        return matching[0]
+    scored = [record for record in records if record["heldout_nll"] is not None]
+    if scored:
+        return min(scored, key=lambda record: record["heldout_nll"] or 0.0)
+    succeeded = [record for record in records if record["status"] == "ok"]
+    if len(records) > 1 and succeeded:
+        raise ValueError("the method is selected by held-out score, but none of its fits has one")
+    return records[0]
+
+
+def best_shd(records: list[Record], truth: npt.ArrayLike, names: tuple[str, ...]) -> Record:
+    """Return the record with the lowest SHD to the truth; the first of equals, or of failures."""
+
+    def distance(record: Record) -> float:
+        return math.inf if record["edges"] is None else shd(truth, to_graph(record["edges"], names))
+
+    return min(records, key=distance)
+
+
+def _matches(hyperparameters: dict[str, Any], fixed: dict[str, Any]) -> bool:
+    return all(hyperparameters.get(name) == value for name, value in fixed.items())

@@ -1,0 +1,285 @@
+"""Tables of the appendix: mean and standard deviation per method and condition, as CSV, Markdown, LaTeX and HTML."""
+
+import html
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.plan import Condition, Experiment, Row
+
+MECHANISM_NAMES = {
+    "linear": "linear",
+    "anm": "additive noise model (ANM)",
+    "nn": "nonlinear with non-additive noise (NN)",
+    "x": "X",
+    "dna": "DNA",
+}
+METRIC_NAMES = {
+    "shd": "SHD",
+    "sid": "SID",
+    "tp": "tp",
+    "fn": "fn",
+    "fp": "fp",
+    "rev": "rev",
+    "f1": "F1",
+    "edges": "edges",
+    "heldout_nll": "held-out NLL",
+}
+SELECTED, CONTROLS, GRID, BEST = (
+    "Selected without the truth",
+    "Controls",
+    "Each fixed value",
+    "* Lowest SHD to the true graph, per data set: a choice that only the truth allows",
+)
+VALUE_COLUMNS = [
+    "section",
+    "method",
+    "engine",
+    "hyperparameters",
+    "condition",
+    "setting",
+    "convention",
+    "metric",
+    "mean",
+    "std",
+    "n_ok",
+    "n",
+]
+
+
+@dataclass
+class Table:
+    """A table ready to be written: groups of columns, and sections of rows of text."""
+
+    name: str
+    caption: str
+    groups: list[tuple[str, list[str]]]
+    sections: dict[str, list[tuple[str, list[str]]]] = field(default_factory=dict)
+    values: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=VALUE_COLUMNS))
+
+
+def summarise(values: pd.Series) -> tuple[float, float, int, int]:
+    """Return mean, sample standard deviation, number of values and number of fits; failed fits have no value."""
+    numbers = pd.to_numeric(values).dropna()
+    return float(numbers.mean()), float(numbers.std(ddof=1)), len(numbers), len(values)
+
+
+def cell_text(mean: float, std: float, n_ok: int, n: int) -> str:
+    """Return ``mean ± std``, with n_ok/n where fits failed.
+
+    >>> cell_text(3.25, 2.1, 10, 10), cell_text(3.25, 2.1, 8, 10), cell_text(float("nan"), float("nan"), 0, 10)
+    ('3.2 ± 2.1', '3.2 ± 2.1 (8/10)', '– (0/10)')
+    >>> cell_text(18.0, float("nan"), 1, 1), cell_text(0.424, float("nan"), 1, 1)
+    ('18', '0.42')
+    """
+    if n_ok == 0:
+        return f"– (0/{n})"
+    if n == 1:
+        return f"{mean:.0f}" if mean == round(mean) else f"{mean:.2f}"
+    text = f"{mean:.1f} ± {std:.1f}" if n_ok > 1 else f"{mean:.1f}"
+    return text if n_ok == n else f"{text} ({n_ok}/{n})"
+
+
+def build_tables(experiment: Experiment, metrics: pd.DataFrame) -> list[Table]:
+    """Return one table per mechanism, or one for data that are not simulated."""
+    mine = metrics[metrics["experiment"] == experiment.name]
+    return [_build(experiment, name, conditions, mine) for name, conditions in table_names(experiment).items()]
+
+
+def table_names(experiment: Experiment) -> dict[str, list[Condition]]:
+    """Return the names of an experiment's tables and the conditions that each shows side by side."""
+    tables: dict[str, list[Condition]] = {}
+    for condition in experiment.conditions:
+        mechanism = condition.simulation.get("mechanism")
+        tables.setdefault(f"{experiment.name}-{mechanism}" if mechanism else experiment.name, []).append(condition)
+    return tables
+
+
+def _build(experiment: Experiment, name: str, conditions: list[Condition], metrics: pd.DataFrame) -> Table:
+    mine = metrics[metrics["condition"].isin([condition.name for condition in conditions])]
+    shown = _shown_metrics(conditions, mine)
+    table = Table(
+        name,
+        _caption(experiment, conditions, mine),
+        [(heading(c), [METRIC_NAMES[m] for m in shown]) for c in conditions],
+    )
+    rows: list[tuple[str, Row, str, str | None]] = []
+    for row in experiment.rows:
+        rows.append((CONTROLS if row.method.is_control else SELECTED, row, "selected", None))
+        own = mine[mine["row"] == row.name]
+        for hyperparameters in dict.fromkeys(own.loc[own["choice"] == "grid", "hyperparameters"]):
+            rows.append((GRID, row, "grid", hyperparameters))
+        if (own["choice"] == "best_shd").any():
+            rows.append((BEST, row, "best_shd", None))
+    values = []
+    for section in (SELECTED, CONTROLS, GRID, BEST):
+        for _, row, choice, hyperparameters in (entry for entry in rows if entry[0] == section):
+            chosen = mine[(mine["row"] == row.name) & (mine["choice"] == choice)]
+            if hyperparameters is not None:
+                chosen = chosen[chosen["hyperparameters"] == hyperparameters]
+            label = {"best_shd": f"{row.label}*", "grid": f"{row.label} ({hyperparameters})"}.get(choice, row.label)
+            texts = []
+            for condition in conditions:
+                for metric in shown:
+                    cell = chosen[(chosen["condition"] == condition.name) & (chosen["metric"] == metric)]
+                    summary = summarise(cell["value"])
+                    texts.append(cell_text(*summary))
+                    values.append(_value_row(section, label, chosen, condition, experiment, metric, summary))
+            table.sections.setdefault(section, []).append((label, texts))
+    table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
+    return table
+
+
+def _value_row(
+    section: str,
+    label: str,
+    chosen: pd.DataFrame,
+    condition: Condition,
+    experiment: Experiment,
+    metric: str,
+    summary: tuple[float, float, int, int],
+) -> tuple[object, ...]:
+    engines = ", ".join(dict.fromkeys(chosen["engine"]))
+    combinations = list(dict.fromkeys(chosen["hyperparameters"]))
+    hyperparameters = combinations[0] if len(combinations) == 1 else "chosen per data set"
+    convention = condition.simulation.get("convention", "as given")
+    setting = experiment.setting(condition)
+    return section, label, engines, hyperparameters, condition.name, setting, convention, metric, *summary
+
+
+def heading(condition: Condition) -> str:
+    """Return the heading of a condition's columns.
+
+    >>> heading(Condition("linear-d10-e1-perfect", "simulated", 10, {"nodes": 10, "edges_per_node": 1}))
+    '10 nodes, e = 1'
+    """
+    simulation = condition.simulation
+    if not simulation:
+        return condition.name.removeprefix("file-")
+    parts = [f"{simulation['nodes']} nodes", f"e = {simulation['edges_per_node']:g}"]
+    if "settings" in simulation:
+        parts.append(f"{simulation['settings']} interventions")
+    if simulation.get("n", 10_000) != 10_000:
+        parts.append(f"n = {simulation['n']:,}")
+    return ", ".join(parts)
+
+
+def _shown_metrics(conditions: list[Condition], metrics: pd.DataFrame) -> list[str]:
+    present = set(metrics["metric"])
+    if "shd" not in present:
+        return ["edges", "heldout_nll"]
+    if any(condition.simulation for condition in conditions):
+        return ["shd", "sid"]
+    return ["shd", "sid", "tp", "fn", "fp", "rev", "f1"]
+
+
+def _caption(experiment: Experiment, conditions: list[Condition], metrics: pd.DataFrame) -> str:
+    simulation = conditions[0].simulation
+    counts = sorted({condition.datasets for condition in conditions})
+    if not simulation:
+        return f"{experiment.title}: one data set each, as given."
+    mechanism = MECHANISM_NAMES[simulation["mechanism"]]
+    over = "one data set" if counts == [1] else f"{counts[0]} data sets per condition"
+    statistic = "value on" if counts == [1] else "mean ± standard deviation over"
+    engines = sorted(set(metrics["engine"].dropna()) - {"python"})
+    return (
+        f"{experiment.title}: {mechanism} data, {statistic} {over}; data convention `{simulation['convention']}`."
+        + (f" Engines other than Python: {', '.join(engines)}." if engines else "")
+    )
+
+
+def to_markdown(table: Table) -> str:
+    """Return a Markdown table under its caption."""
+    columns = [f"{head} {metric}" for head, metrics in table.groups for metric in metrics]
+    lines = [table.caption, "", "| Method | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 1)]
+    for section, rows in table.sections.items():
+        if len(table.sections) > 1:
+            lines.append(f"| **{section.replace('* ', '', 1)}** |" + " |" * len(columns))
+        lines += [f"| {label.replace('*', chr(92) + '*')} | {' | '.join(texts)} |" for label, texts in rows]
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(table: Table) -> str:
+    """Return a LaTeX table for the package booktabs."""
+    width = 1 + sum(len(metrics) for _, metrics in table.groups)
+    heads, rules, first = [], [], 2
+    for head, metrics in table.groups:
+        heads.append(rf"\multicolumn{{{len(metrics)}}}{{c}}{{{latex_escape(head)}}}")
+        rules.append(rf"\cmidrule(lr){{{first}-{first + len(metrics) - 1}}}")
+        first += len(metrics)
+    names = [latex_escape(metric) for _, metrics in table.groups for metric in metrics]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_escape(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        r"\begin{tabular}{l" + "r" * (width - 1) + "}",
+        r"\toprule",
+        " & " + " & ".join(heads) + r" \\",
+        "".join(rules),
+        "Method & " + " & ".join(names) + r" \\",
+    ]
+    for section, rows in table.sections.items():
+        lines.append(r"\midrule")
+        if len(table.sections) > 1:
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_escape(section)}}}}} \\")
+        lines += [" & ".join(map(latex_escape, [label, *texts])) + r" \\" for label, texts in rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+
+
+def to_html(table: Table) -> str:
+    """Return an HTML table, without its caption."""
+    heads = "".join(f'<th colspan="{len(metrics)}">{html.escape(head)}</th>' for head, metrics in table.groups)
+    names = "".join(f"<th>{html.escape(metric)}</th>" for _, metrics in table.groups for metric in metrics)
+    width = 1 + sum(len(metrics) for _, metrics in table.groups)
+    lines = [f"<table><thead><tr><th></th>{heads}</tr><tr><th>Method</th>{names}</tr></thead><tbody>"]
+    for section, rows in table.sections.items():
+        if len(table.sections) > 1:
+            lines.append(f'<tr class="section"><td colspan="{width}">{html.escape(section)}</td></tr>')
+        for label, texts in rows:
+            cells = "".join(f"<td>{html.escape(text)}</td>" for text in texts)
+            lines.append(f"<tr><td>{html.escape(label)}</td>{cells}</tr>")
+    return "\n".join([*lines, "</tbody></table>"])
+
+
+WRITERS: dict[str, Callable[[Table], str]] = {
+    "csv": lambda table: table.values.to_csv(index=False),
+    "md": to_markdown,
+    "tex": to_latex,
+}
+
+
+def write_table(table: Table, folder: Path) -> None:
+    """Write a table in every format."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, render in WRITERS.items():
+        (folder / f"{table.name}.{kind}").write_text(render(table), encoding="utf-8")
+
+
+_LATEX_SPECIAL = {
+    "&": r"\&",
+    "%": r"\%",
+    "_": r"\_",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "`": "",
+}
+
+
+def latex_escape(text: str) -> str:
+    r"""Return text that LaTeX prints as it is.
+
+    >>> latex_escape("3.2 ± 2.1, 80 %")
+    '3.2 $\\pm$ 2.1, 80 \\%'
+    """
+    return re.sub("|".join(map(re.escape, _LATEX_SPECIAL)), lambda match: _LATEX_SPECIAL[match[0]], text)

@@ -1,0 +1,52 @@
+import os
+import shutil
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from benchmark.config import ConfigError
+from benchmark.plan import Plan, data_path, fingerprint, fit_path
+
+ROOT = Path(workflow.basedir)
+LIBRARY = ROOT / "benchmark"
+
+try:
+    PLAN = Plan(config)
+except ConfigError as error:
+    raise WorkflowError(f"configuration: {error}") from None
+
+RESULTS = str(ROOT / "results" / config["preset"])
+
+# One fit uses one core: 32 jobs with 32 threads each would fight.
+os.environ.update(
+    OMP_NUM_THREADS="1",
+    MKL_NUM_THREADS="1",
+    OPENBLAS_NUM_THREADS="1",
+    NUMEXPR_NUM_THREADS="1",
+    NUMBA_NUM_THREADS="1",
+    RAYON_NUM_THREADS="1",
+    VECLIB_MAXIMUM_THREADS="1",
+)
+os.environ["PYTHONPATH"] = str(ROOT)
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+os.environ["MPLBACKEND"] = "agg"
+
+
+def keep_log_in_results():
+    """Move Snakemake's own log, opened in the starting folder before the preset is known, into the results."""
+    logs = workflow.logger_manager.logfile_handlers
+    for handler, path in logs.items():
+        source, target = Path(path), Path(RESULTS, ".snakemake", "log", Path(path).name)
+        if source == target:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handler.close()
+        shutil.move(source, target)
+        handler.baseFilename, handler.mode = str(target), "a"
+        logs[handler] = str(target)
+        for folder in list(source.parents)[:2]:
+            if not any(folder.iterdir()):
+                folder.rmdir()
+
+
+keep_log_in_results()

@@ -1,0 +1,61 @@
+SIMULATED = [name for name, condition in PLAN.conditions.items() if condition.source == "simulated"]
+FILES = {name: condition.file for name, condition in PLAN.conditions.items() if condition.source == "file"}
+
+
+rule simulate:
+    output:
+        "data/{condition}/{index}{twin}.npz",
+    log:
+        "logs/data/{condition}/{index}{twin}.log",
+    wildcard_constraints:
+        condition="|".join(SIMULATED) or "none",
+        index=r"\d+",
+        twin="(-twin)?",
+    params:
+        simulation=lambda wildcards: PLAN.conditions[wildcards.condition].simulation,
+        seed=lambda wildcards: PLAN.data_seed(wildcards.condition, wildcards.index),
+        twin=lambda wildcards: bool(wildcards.twin),
+        source=fingerprint(LIBRARY / "simulate.py", LIBRARY / "mechanisms.py"),
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Simulate {wildcards.condition}, data set {wildcards.index}{wildcards.twin}"
+    script:
+        "../scripts/simulate.py"
+
+
+rule sachs:
+    output:
+        "data/sachs/00.npz",
+    log:
+        "logs/data/sachs/00.log",
+    params:
+        heldout=config["heldout"],
+        seed=PLAN.data_seed("sachs", "00"),
+        source=fingerprint(LIBRARY / "sachs.py"),
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Prepare the Sachs data"
+    script:
+        "../scripts/sachs.py"
+
+
+rule own_file:
+    input:
+        lambda wildcards: FILES[wildcards.condition],
+    output:
+        "data/{condition}/00.npz",
+    log:
+        "logs/data/{condition}/00.log",
+    wildcard_constraints:
+        condition="|".join(FILES) or "none",
+    params:
+        heldout=config["heldout"],
+        seed=lambda wildcards: PLAN.data_seed(wildcards.condition, "00"),
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Check and copy {input}"
+    script:
+        "../scripts/own_file.py"

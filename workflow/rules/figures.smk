@@ -1,0 +1,25 @@
+from benchmark.plan import figure_axes
+
+FIGURES = [
+    f"figures/{name}.{kind}"
+    for experiment in PLAN.experiments.values()
+    for name in figure_axes(experiment)
+    for kind in ("pdf", "png")
+]
+
+
+rule figures:
+    input:
+        "metrics.csv",
+    output:
+        FIGURES,
+    log:
+        "logs/figures.log",
+    params:
+        source=fingerprint(LIBRARY / "figures.py"),
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Draw figures"
+    script:
+        "../scripts/figures.py"

@@ -1,0 +1,21 @@
+rule report:
+    input:
+        metrics="metrics.csv",
+        costs="costs.csv",
+        comparison="reproduction.csv",
+        tables=TABLES,
+        figures=[figure for figure in FIGURES if figure.endswith(".png")],
+        template=str(ROOT / "workflow" / "report" / "report.html.j2"),
+        captions=str(ROOT / "workflow" / "report" / "captions.yaml"),
+    output:
+        "report.html",
+    log:
+        "logs/report.log",
+    params:
+        source=fingerprint(LIBRARY / "report.py", LIBRARY / "tables.py"),
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Write the report"
+    script:
+        "../scripts/report.py"

@@ -1,0 +1,48 @@
+rule evaluate:
+    input:
+        data=lambda wildcards: [
+            data_path(condition.name, index)
+            for condition in PLAN.experiments[wildcards.experiment].conditions
+            for index in condition.indices
+        ],
+        fits=lambda wildcards: [
+            fit_path(PLAN.experiments[wildcards.experiment].targets, condition.name, index, row.name)
+            for condition in PLAN.experiments[wildcards.experiment].conditions
+            for index in condition.indices
+            for row in PLAN.experiments[wildcards.experiment].rows
+        ],
+    output:
+        metrics="metrics/{experiment}.csv",
+        costs="metrics/{experiment}.costs.csv",
+    log:
+        "logs/metrics/{experiment}.log",
+    wildcard_constraints:
+        experiment="|".join(PLAN.experiments),
+    params:
+        rows=lambda wildcards: [
+            (row.name, row.label, row.selection) for row in PLAN.experiments[wildcards.experiment].rows
+        ],
+        source=fingerprint(*(LIBRARY / f"{name}.py" for name in ("evaluation", "selection", "metrics", "graphs"))),
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Select hyperparameters and measure: {wildcards.experiment}"
+    script:
+        "../scripts/evaluate.py"
+
+
+rule gather:
+    input:
+        metrics=expand("metrics/{experiment}.csv", experiment=PLAN.experiments),
+        costs=expand("metrics/{experiment}.costs.csv", experiment=PLAN.experiments),
+    output:
+        metrics="metrics.csv",
+        costs="costs.csv",
+    log:
+        "logs/gather.log",
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Gather all metrics"
+    script:
+        "../scripts/gather.py"

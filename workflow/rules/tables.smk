@@ -1,0 +1,46 @@
+from benchmark.tables import table_names
+
+TABLES = [
+    f"tables/{name}.{kind}"
+    for experiment in PLAN.experiments.values()
+    for name in table_names(experiment)
+    for kind in ("csv", "md", "tex")
+]
+TABLE_SOURCE = fingerprint(*(LIBRARY / f"{name}.py" for name in ("tables", "reproduction")))
+
+
+rule tables:
+    input:
+        "metrics.csv",
+    output:
+        TABLES,
+    log:
+        "logs/tables.log",
+    params:
+        source=TABLE_SOURCE,
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Write tables"
+    script:
+        "../scripts/tables.py"
+
+
+rule reproduction:
+    input:
+        metrics="metrics.csv",
+        published=str(ROOT / "resources" / "paper" / "results.csv"),
+    output:
+        csv="reproduction.csv",
+        md="reproduction.md",
+        tex="reproduction.tex",
+    log:
+        "logs/reproduction.log",
+    params:
+        source=TABLE_SOURCE,
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Compare with the published figures"
+    script:
+        "../scripts/reproduction.py"

@@ -1,0 +1,16 @@
+"""Write the report."""
+
+from pathlib import Path
+
+from benchmark.jobs import logged
+from benchmark.plan import Plan
+from benchmark.report import write_report
+
+with logged(snakemake.log[0], "report"):
+    write_report(
+        Plan(snakemake.config),
+        Path(),
+        template=Path(snakemake.input.template),
+        captions=Path(snakemake.input.captions),
+        output=Path(snakemake.output[0]),
+    )
