@@ -13,4 +13,4 @@ IS_CONTROL = True
 
 def fit(dataset: Dataset, *, seed: int) -> Fit:
     """Return no edge at all."""
-    return Fit(np.zeros((dataset.d, dataset.d)))
+    return Fit(np.zeros((dataset.d, dataset.d), dtype=np.int8))

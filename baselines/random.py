@@ -21,6 +21,6 @@ def fit(dataset: Dataset, *, seed: int) -> Fit:
     edges_per_node = dataset.parameters.get("edges_per_node", 1.0)
     probability = min(1.0, 2 * edges_per_node / max(dataset.d - 1, 1))
     order = rng.permutation(dataset.d)
-    graph = np.zeros((dataset.d, dataset.d))
+    graph = np.zeros((dataset.d, dataset.d), dtype=np.int8)
     graph[np.ix_(order, order)] = np.triu(rng.random(graph.shape) < probability, k=1)
     return Fit(graph)

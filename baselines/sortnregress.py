@@ -32,7 +32,7 @@ def fit(dataset: Dataset, *, seed: int, penalty: float) -> Fit:
     # Rounding makes exactly standardised columns tie; ties are broken by the seed, not by the column's place.
     tie_break = np.random.default_rng(seed).random(dataset.d)
     order = np.lexsort((tie_break, np.round(X.var(axis=0), 9)))
-    graph = np.zeros((dataset.d, dataset.d))
+    graph = np.zeros((dataset.d, dataset.d), dtype=np.int8)
     for place, j in enumerate(order[1:], start=1):
         before = order[:place]
         graph[before, j] = _adaptive_lasso(X[:, before], X[:, j], penalty) != 0
@@ -48,4 +48,5 @@ def _adaptive_lasso(
     weights = np.abs(np.linalg.lstsq(inputs, output, rcond=None)[0])
     scale = float(output.std()) or 1.0
     model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-6, max_iter=10_000)
-    return model.fit(inputs * weights, output / scale).coef_
+    coefficients: npt.NDArray[np.float64] = model.fit(inputs * weights, output / scale).coef_
+    return coefficients

@@ -96,12 +96,12 @@ class Dataset:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def d(self) -> int:
         """Number of variables."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def settings(self) -> int:
@@ -233,7 +233,7 @@ class Fit:
 
 def _matrix(name: str, value: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
     try:
-        array = np.array(value, dtype=dtype)
+        array: npt.NDArray[Any] = np.array(value, dtype=dtype)
     except (ValueError, TypeError) as error:
         raise DatasetError(f"field '{name}': it is not a matrix of numbers ({error})") from None
     if array.ndim != 2 or 0 in array.shape:

@@ -25,7 +25,16 @@ METRIC_COLUMNS = [
     "metric",
     "value",
 ]
-COST_COLUMNS = [*CELL, "dataset", "row", "method", "engine", "hyperparameters", "status", "reason", "path"] + [
+COST_COLUMNS = [
+    *CELL,
+    "dataset",
+    "row",
+    "method",
+    "engine",
+    "hyperparameters",
+    "status",
+    "reason",
+    "path",
     "seconds",
     "peak_memory_mb",
 ]

@@ -1,6 +1,7 @@
 """Boxplots of SHD and SID as in the paper's Figures "Perfect", "Imperfect" and "Unknown interventions"."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -27,7 +28,7 @@ PANEL_NAMES = {
 }
 CONTROL_GREYS = ("#d9d9d9", "#b5b5b5", "#8f8f8f", "#6b6b6b")
 METRICS = ("shd", "sid")
-STYLE = {
+STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -60,19 +61,20 @@ def boxplots(
     rows = [row.name for row in experiment.rows]
     places = sorted({float(value) for value in shown[along]})
     with matplotlib.rc_context(STYLE):
-        width = max(3.6, 1.2 + len(mechanisms) * (0.5 + 0.16 * len(rows) * len(places)))
-        figure = Figure(figsize=(min(width, 11.0), 4.2), layout="constrained")
+        width = 0.8 + len(mechanisms) * max(2.0, 0.4 + 0.15 * len(rows) * len(places))
+        figure = Figure(figsize=(min(width, 11.0), 4.4), layout="constrained")
         panels = figure.subplots(len(METRICS), len(mechanisms), squeeze=False, sharex=True)
         for (line, metric), (column, mechanism) in _pairs(METRICS, mechanisms):
             part = shown[(shown["metric"] == metric) & (shown["mechanism"] == mechanism)]
             _panel(panels[line, column], part, along, places, rows, colour)
             if line == 0:
                 panels[line, column].set_title(PANEL_NAMES.get(mechanism, mechanism))
+            if line == len(METRICS) - 1:
+                panels[line, column].set_xlabel(AXIS_NAMES[along])
             if column == 0:
                 panels[line, column].set_ylabel(metric.upper())
         labels = {row.name: row.label for row in experiment.rows}
         handles = [Patch(facecolor=colour[name], edgecolor="black", linewidth=0.5, label=labels[name]) for name in rows]
-        figure.supxlabel(AXIS_NAMES[along], fontsize=8)
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(rows), 7), frameon=False)
         convention = ", ".join(dict.fromkeys(shown["convention"]))
         size = "" if nodes is None else f", {nodes} nodes"

@@ -49,7 +49,8 @@ def cpdag_of(dag: npt.ArrayLike) -> npt.NDArray[np.int8]:
             break
         compelled |= more
     undirected = directed & ~compelled
-    return (compelled | undirected | undirected.T).astype(np.int8)
+    cpdag: npt.NDArray[np.int8] = (compelled | undirected | undirected.T).astype(np.int8)
+    return cpdag
 
 
 def _meek(compelled: npt.NDArray[np.bool_], adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

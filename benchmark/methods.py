@@ -69,7 +69,7 @@ class Method:
     fit: Callable[..., Fit] | None
     sweep: Callable[..., Iterable[Fit]] | None = None
     warm_up: Callable[[], object] = field(default=lambda: None)
-    space: Callable[[np.random.Generator], Grid] = field(default=lambda rng: [{}])
+    space: Callable[[np.random.Generator], Grid] = field(default=lambda rng: list[dict[str, Any]]([{}]))
     is_control: bool = False
     data: Literal["own", "twin"] = "own"
     environment: str = "benchmark"

@@ -37,7 +37,7 @@ class Condition:
         """Kind of intervention in the words of :data:`benchmark.methods.SETTINGS`."""
         if self.simulation.get("settings") == 0:
             return "observational"
-        return self.simulation.get("intervention", "perfect").split("-")[0]
+        return str(self.simulation.get("intervention", "perfect")).split("-")[0]
 
     @property
     def indices(self) -> list[str]:
@@ -74,7 +74,7 @@ class Experiment:
     paper: str | None
 
     def setting(self, condition: Condition) -> str:
-        """Setting that a method must support to be run on a condition of this experiment."""
+        """Return the setting that a method must support to be run on a condition of this experiment."""
         if self.targets == "known" or condition.setting == "observational":
             return condition.setting
         return "unknown" if condition.setting == "perfect" else f"{condition.setting}-unknown"

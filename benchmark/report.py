@@ -77,8 +77,16 @@ def _cost_rows(costs: pd.DataFrame) -> list[list[str]]:
     for (method, engine, nodes), fits in unique.groupby(["method", "engine", "nodes"], sort=False):
         seconds, memory = fits["seconds"], fits["peak_memory_mb"]
         rows.append(
-            [method, engine, str(nodes), f"{len(fits):,}", f"{seconds.median():.3f}", f"{seconds.max():.2f}"]
-            + [f"{seconds.sum() / 3600:.3f}", f"{memory.max():.0f}"]
+            [
+                method,
+                engine,
+                str(nodes),
+                f"{len(fits):,}",
+                f"{seconds.median():.3f}",
+                f"{seconds.max():.2f}",
+                f"{seconds.sum() / 3600:.3f}",
+                f"{memory.max():.0f}",
+            ]
         )
     return rows
 

@@ -5,12 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.methods import ROOT
 from benchmark.plan import Plan
+from benchmark.published import DATASETS, load_published, tailored_test
 from benchmark.tables import latex_escape, summarise
 
-PUBLISHED = ROOT / "resources" / "paper" / "results.csv"
-PUBLISHED_DATASETS = 10
 ROUNDING = 0.05  # the paper prints one decimal
 AGREEMENT = 2.0  # standard errors
 HIGHER_IS_BETTER = ("f1", "tp")
@@ -29,11 +27,6 @@ COLUMNS = [
     "convention",
     "engine",
 ]
-
-
-def load_published() -> pd.DataFrame:
-    """Return the published figures; ``alpha`` and ``test`` are text, empty where the paper names none."""
-    return pd.read_csv(PUBLISHED, dtype={"alpha": str, "test": str}, keep_default_na=False, na_values={"std": [""]})
 
 
 def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
@@ -69,9 +62,7 @@ def _ours(figure: dict[str, Any], ours: pd.DataFrame) -> pd.DataFrame:
         ours = ours[ours["choice"] == "selected"]
     test = ours["hyperparameters"].str.extract(r"test=([^,]+)")[0]
     if test.notna().any():
-        # Where the paper names no test it used the one made for the data: partial correlation for linear, else KCI.
-        wanted = figure["test"] or ("gauss" if figure["mechanism"] == "linear" else "kci")
-        ours = ours[test == wanted]
+        ours = ours[test == (figure["test"] or tailored_test(figure["mechanism"]))]
     return ours
 
 
@@ -102,7 +93,7 @@ def standard_errors(difference: float, std: float, n: int, paper_std: float) -> 
     """
     if n < 2 or math.isnan(paper_std):
         return math.nan
-    error = math.sqrt(std**2 / n + paper_std**2 / PUBLISHED_DATASETS)
+    error = math.sqrt(std**2 / n + paper_std**2 / DATASETS)
     if error == 0:
         return 0.0 if abs(difference) <= ROUNDING else math.copysign(math.inf, difference)
     return difference / error

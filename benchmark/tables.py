@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.plan import Condition, Experiment, Row
+from benchmark.published import DATASETS, main_figures
 
 MECHANISM_NAMES = {
     "linear": "linear",
@@ -28,12 +29,11 @@ METRIC_NAMES = {
     "edges": "edges",
     "heldout_nll": "held-out NLL",
 }
-SELECTED, CONTROLS, GRID, BEST = (
-    "Selected without the truth",
-    "Controls",
-    "Each fixed value",
-    "* Lowest SHD to the true graph, per data set: a choice that only the truth allows",
-)
+SELECTED = "Selected without the truth"
+CONTROLS = "Controls"
+GRID = "Each fixed value"
+BEST = "* Lowest SHD to the true graph, per data set: a choice that only the truth allows"
+PUBLISHED = "Published in the paper, not run here"
 VALUE_COLUMNS = [
     "section",
     "method",
@@ -130,7 +130,31 @@ def _build(experiment: Experiment, name: str, conditions: list[Condition], metri
                     values.append(_value_row(section, label, chosen, condition, experiment, metric, summary))
             table.sections.setdefault(section, []).append((label, texts))
     table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
+    published = _published_rows(experiment, conditions, shown)
+    if published:
+        table.sections[PUBLISHED] = published
     return table
+
+
+def _published_rows(
+    experiment: Experiment, conditions: list[Condition], shown: list[str]
+) -> list[tuple[str, list[str]]]:
+    """The paper's own figures for the same conditions, so that a new method can be read beside them."""
+    if experiment.paper is None:
+        return []
+    figures = [main_figures(experiment.paper, experiment.setting(c), c.simulation) for c in conditions]
+    rows = []
+    for method in dict.fromkeys(name for part in figures for name in part["method"]):
+        texts = []
+        for part in figures:
+            for metric in shown:
+                found = part[(part["method"] == method) & (part["metric"] == metric)]
+                count = DATASETS if len(found) and found["std"].notna().all() else 1
+                texts.append(
+                    cell_text(found["mean"].iloc[0], found["std"].iloc[0], count, count) if len(found) else "–"
+                )
+        rows.append((f"{method} (paper)", texts))
+    return rows
 
 
 def _value_row(

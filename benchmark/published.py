@@ -1,0 +1,37 @@
+"""The figures that the paper publishes (``resources/paper/results.csv``)."""
+
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from benchmark.methods import ROOT
+
+FILE = ROOT / "resources" / "paper" / "results.csv"
+DATASETS = 10  # per condition
+DEFAULT_ALPHA = "1e-3"
+
+
+@cache
+def load_published() -> pd.DataFrame:
+    """Return all figures; ``alpha``, ``test`` and ``edges_per_node`` are text, empty where the paper names none."""
+    text = {"alpha": str, "test": str, "edges_per_node": str}
+    return pd.read_csv(FILE, dtype=text, keep_default_na=False, na_values={"std": [""]})
+
+
+def tailored_test(mechanism: str) -> str:
+    """Return the test that the paper uses where it names none: partial correlation for linear data, else KCI."""
+    return "gauss" if mechanism == "linear" else "kci"
+
+
+def main_figures(experiment: str, setting: str, simulation: dict[str, Any]) -> pd.DataFrame:
+    """Return the figures of one condition that stand in the paper's main text: one row per method and metric."""
+    published = load_published()
+    mechanism = simulation.get("mechanism", "sachs")
+    keep = (published["experiment"] == experiment) & (published["setting"] == setting)
+    keep &= published["mechanism"] == mechanism
+    if simulation:
+        keep &= published["nodes"] == simulation["nodes"]
+        keep &= published["edges_per_node"] == f"{simulation['edges_per_node']:g}"
+    keep &= published["alpha"].isin(["", DEFAULT_ALPHA]) & published["test"].isin(["", tailored_test(mechanism)])
+    return published[keep]
