@@ -32,12 +32,14 @@ class Mechanism(Protocol):
 
 
 def _signed_uniform(rng: np.random.Generator, low: float, high: float, size: int) -> Values:
-    return rng.uniform(low, high, size) * rng.choice([-1.0, 1.0], size)
+    values: Values = rng.uniform(low, high, size) * rng.choice([-1.0, 1.0], size)
+    return values
 
 
 def _away_from_zero(rng: np.random.Generator, weights: Values) -> Values:
     """Change weights without removing a dependency: their magnitude grows by U[0.5, 1]."""
-    return weights + np.where(weights > 0, 1.0, -1.0) * rng.uniform(0.5, 1.0, len(weights))
+    changed: Values = weights + np.where(weights > 0, 1.0, -1.0) * rng.uniform(0.5, 1.0, len(weights))
+    return changed
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class Helix:
 
     def __call__(self, parents: Values, noise: Values, rng: np.random.Generator) -> Values:
         wave = self.amplitude * np.sin(self.frequency * (parents + np.pi / 2)).sum(axis=1)
-        return rng.choice([-1.0, 1.0], len(noise)) * wave + noise
+        effect: Values = rng.choice([-1.0, 1.0], len(noise)) * wave + noise
+        return effect
 
 
 MECHANISMS: dict[str, type[Mechanism]] = {

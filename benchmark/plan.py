@@ -116,6 +116,10 @@ class Plan:
             paper=entry.get("paper"),
         )
         for row, condition in itertools.product(experiment.rows, experiment.conditions):
+            if row.method.data == "twin" and condition.source != "simulated":
+                raise ConfigError(
+                    f"experiments.{name}.methods: {row.name!r} runs on observational twins, which only simulated data have"
+                )
             setting = experiment.setting(condition)
             if setting not in row.method.supports:
                 raise ConfigError(

@@ -33,7 +33,7 @@ SELECTED = "Selected without the truth"
 CONTROLS = "Controls"
 GRID = "Each fixed value"
 BEST = "* Lowest SHD to the true graph, per data set: a choice that only the truth allows"
-PUBLISHED = "Published in the paper, not run here"
+PUBLISHED = "Published in the paper (10 data sets)"
 VALUE_COLUMNS = [
     "section",
     "method",
@@ -139,7 +139,7 @@ def _build(experiment: Experiment, name: str, conditions: list[Condition], metri
 def _published_rows(
     experiment: Experiment, conditions: list[Condition], shown: list[str]
 ) -> list[tuple[str, list[str]]]:
-    """The paper's own figures for the same conditions, so that a new method can be read beside them."""
+    """Return the paper's own figures for the same conditions, so that a new method can be read beside them."""
     if experiment.paper is None:
         return []
     figures = [main_figures(experiment.paper, experiment.setting(c), c.simulation) for c in conditions]

@@ -27,9 +27,24 @@ os.environ.update(
     RAYON_NUM_THREADS="1",
     VECLIB_MAXIMUM_THREADS="1",
 )
-os.environ["PYTHONPATH"] = str(ROOT)
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-os.environ["MPLBACKEND"] = "agg"
+os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
+
+
+def row_of(wildcards):
+    return PLAN.rows[wildcards.row]
+
+
+def source_of(row):
+    """Fingerprint of a method: its file in baselines/ with the helpers there, or its whole package in dcdi/."""
+    folder = row.method.file.parent
+    if folder.parent == ROOT:
+        return fingerprint(row.method.file, *sorted(folder.glob("_*.py")))
+    return fingerprint(folder.parent)
+
+
+def cells_of(experiment):
+    """All (condition, index) of an experiment."""
+    return [(condition.name, index) for condition in experiment.conditions for index in condition.indices]
 
 
 def keep_log_in_results():

@@ -11,13 +11,13 @@ rule simulate:
         condition="|".join(SIMULATED) or "none",
         index=r"\d+",
         twin="(-twin)?",
+    conda:
+        "../../envs/benchmark.yaml"
     params:
         simulation=lambda wildcards: PLAN.conditions[wildcards.condition].simulation,
         seed=lambda wildcards: PLAN.data_seed(wildcards.condition, wildcards.index),
         twin=lambda wildcards: bool(wildcards.twin),
         source=fingerprint(LIBRARY / "simulate.py", LIBRARY / "mechanisms.py"),
-    conda:
-        "../../envs/benchmark.yaml"
     message:
         "Simulate {wildcards.condition}, data set {wildcards.index}{wildcards.twin}"
     script:
@@ -29,12 +29,12 @@ rule sachs:
         "data/sachs/00.npz",
     log:
         "logs/data/sachs/00.log",
+    conda:
+        "../../envs/sachs.yaml"
     params:
         heldout=config["heldout"],
         seed=PLAN.data_seed("sachs", "00"),
         source=fingerprint(LIBRARY / "sachs.py"),
-    conda:
-        "../../envs/benchmark.yaml"
     message:
         "Prepare the Sachs data"
     script:
@@ -50,11 +50,11 @@ rule own_file:
         "logs/data/{condition}/00.log",
     wildcard_constraints:
         condition="|".join(FILES) or "none",
+    conda:
+        "../../envs/benchmark.yaml"
     params:
         heldout=config["heldout"],
         seed=lambda wildcards: PLAN.data_seed(wildcards.condition, "00"),
-    conda:
-        "../../envs/benchmark.yaml"
     message:
         "Check and copy {input}"
     script:

@@ -15,10 +15,11 @@ rule figures:
         FIGURES,
     log:
         "logs/figures.log",
-    params:
-        source=fingerprint(LIBRARY / "figures.py"),
     conda:
         "../../envs/benchmark.yaml"
+    params:
+        config=config,
+        source=fingerprint(LIBRARY / "figures.py"),
     message:
         "Draw figures"
     script:

@@ -2,18 +2,6 @@ EXTERNAL_RULES = sorted({str(row.method.file) for row in PLAN.rows.values() if r
 PYTHON_ROWS = [name for name, row in PLAN.rows.items() if row.method.fit is not None]
 
 
-def row_of(wildcards):
-    return PLAN.rows[wildcards.row]
-
-
-def source_of(row):
-    """The file of a method in baselines/ with its helpers; the whole package of a method in dcdi/."""
-    folder = row.method.file.parent
-    if folder.parent == ROOT:
-        return fingerprint(row.method.file, *sorted(folder.glob("_*.py")))
-    return fingerprint(folder.parent)
-
-
 rule fit:
     input:
         lambda wildcards: data_path(wildcards.condition, wildcards.index, row_of(wildcards).method.data),
@@ -25,18 +13,18 @@ rule fit:
         targets="known|unknown",
         index=r"\d+",
         row="|".join(PYTHON_ROWS) or "none",
-    params:
-        method=lambda wildcards: row_of(wildcards).method.name,
-        grid=lambda wildcards: PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
-        seed=lambda wildcards: PLAN.fit_seed(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
-        source=lambda wildcards: source_of(row_of(wildcards)),
+    conda:
+        lambda wildcards: str(ROOT / "envs" / f"{row_of(wildcards).method.environment}.yaml")
     threads: 1
     resources:
         # What one fit may use; not a parameter, so that raising a limit runs nothing finished again.
         fit_seconds=lambda wildcards: int(row_of(wildcards).seconds),
         mem_mb=lambda wildcards: int(row_of(wildcards).memory_mb),
-    conda:
-        lambda wildcards: str(ROOT / "envs" / f"{row_of(wildcards).method.environment}.yaml")
+    params:
+        method=lambda wildcards: row_of(wildcards).method.name,
+        grid=lambda wildcards: PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
+        seed=lambda wildcards: PLAN.fit_seed(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
+        source=lambda wildcards: source_of(row_of(wildcards)),
     message:
         "Fit {wildcards.row} to {wildcards.condition}, data set {wildcards.index}, targets {wildcards.targets}"
     script:

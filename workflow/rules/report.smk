@@ -11,10 +11,11 @@ rule report:
         "report.html",
     log:
         "logs/report.log",
-    params:
-        source=fingerprint(LIBRARY / "report.py", LIBRARY / "tables.py"),
     conda:
         "../../envs/benchmark.yaml"
+    params:
+        config=config,
+        source=fingerprint(LIBRARY / "report.py", LIBRARY / "tables.py"),
     message:
         "Write the report"
     script:

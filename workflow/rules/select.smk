@@ -1,14 +1,9 @@
 rule evaluate:
     input:
-        data=lambda wildcards: [
-            data_path(condition.name, index)
-            for condition in PLAN.experiments[wildcards.experiment].conditions
-            for index in condition.indices
-        ],
+        data=lambda wildcards: [data_path(*cell) for cell in cells_of(PLAN.experiments[wildcards.experiment])],
         fits=lambda wildcards: [
-            fit_path(PLAN.experiments[wildcards.experiment].targets, condition.name, index, row.name)
-            for condition in PLAN.experiments[wildcards.experiment].conditions
-            for index in condition.indices
+            fit_path(PLAN.experiments[wildcards.experiment].targets, *cell, row.name)
+            for cell in cells_of(PLAN.experiments[wildcards.experiment])
             for row in PLAN.experiments[wildcards.experiment].rows
         ],
     output:
@@ -18,13 +13,13 @@ rule evaluate:
         "logs/metrics/{experiment}.log",
     wildcard_constraints:
         experiment="|".join(PLAN.experiments),
+    conda:
+        "../../envs/benchmark.yaml"
     params:
         rows=lambda wildcards: [
             (row.name, row.label, row.selection) for row in PLAN.experiments[wildcards.experiment].rows
         ],
         source=fingerprint(*(LIBRARY / f"{name}.py" for name in ("evaluation", "selection", "metrics", "graphs"))),
-    conda:
-        "../../envs/benchmark.yaml"
     message:
         "Select hyperparameters and measure: {wildcards.experiment}"
     script:

@@ -16,10 +16,11 @@ rule tables:
         TABLES,
     log:
         "logs/tables.log",
-    params:
-        source=TABLE_SOURCE,
     conda:
         "../../envs/benchmark.yaml"
+    params:
+        config=config,
+        source=TABLE_SOURCE,
     message:
         "Write tables"
     script:
@@ -36,10 +37,11 @@ rule reproduction:
         tex="reproduction.tex",
     log:
         "logs/reproduction.log",
-    params:
-        source=TABLE_SOURCE,
     conda:
         "../../envs/benchmark.yaml"
+    params:
+        config=config,
+        source=TABLE_SOURCE,
     message:
         "Compare with the published figures"
     script:

@@ -1,0 +1,74 @@
+# make quick   create the environment and run the quick preset to its report
+# make test    create the environment and run the tests
+# make help    the rest
+SHELL := /bin/bash
+PYTHON ?= python3.11
+CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+PRESET ?= quick
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
+CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
+
+.PHONY: help env env-dev quick small run report unlock test test-slow lint format clean
+
+help:
+	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
+	@echo "make run PRESET=small        run another preset: quick, small, paper or your own presets/<name>.yaml"
+	@echo "make report PRESET=small     bring the report of a preset up to date"
+	@echo "make unlock PRESET=small     after a crash or kill -9; then run again, and it goes on where it was"
+	@echo "make test | test-slow        fast tests | the others"
+	@echo "make lint | format           check | fix the style"
+	@echo "make clean                   remove the environment and caches (results stay)"
+
+env: $(VENV)/.runtime
+env-dev: $(VENV)/.dev
+
+$(VENV)/.runtime: envs/requirements.txt envs/requirements-nodeps.txt envs/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+	  || { echo "Python 3.11 is needed; name it: make quick PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -r envs/requirements.txt -c envs/constraints.txt
+	$(PIP) --no-deps -r envs/requirements-nodeps.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime envs/requirements-dev.txt
+	$(PIP) -r envs/requirements-dev.txt -c envs/constraints.txt
+	@touch $@
+
+quick: ; @$(MAKE) --no-print-directory run PRESET=quick
+small: ; @$(MAKE) --no-print-directory run PRESET=small
+
+run: env
+	$(SNAKEMAKE)
+	@echo "The report: results/$(PRESET)/report.html"
+
+report: env
+	$(SNAKEMAKE) -- report.html
+	@echo "The report: results/$(PRESET)/report.html"
+
+unlock: env
+	$(SNAKEMAKE) --unlock
+
+test: env-dev
+	$(BIN)/python -m pytest -q
+
+test-slow: env-dev
+	$(BIN)/python -m pytest -q -m slow
+
+lint: env-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+format: env-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
