@@ -45,8 +45,8 @@ def _adaptive_lasso(
     """Lasso on inputs weighted by their least-squares coefficients, so that weak ones go first."""
     from sklearn.linear_model import Lasso
 
-    weights = np.abs(np.linalg.lstsq(inputs, output, rcond=None)[0])
-    scale = float(output.std()) or 1.0
+    scaled = output / (float(output.std()) or 1.0)
+    weights = np.abs(np.linalg.lstsq(inputs, scaled, rcond=None)[0])
     model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-6, max_iter=10_000)
-    coefficients: npt.NDArray[np.float64] = model.fit(inputs * weights, output / scale).coef_
+    coefficients: npt.NDArray[np.float64] = model.fit(inputs * weights, scaled).coef_
     return coefficients

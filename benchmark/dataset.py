@@ -7,6 +7,7 @@ import copy
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ class DatasetError(ValueError):
     """A data set that cannot be used; the message names the file and the field."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Samples of one causal model under several interventional settings.
 
@@ -157,16 +158,23 @@ class Dataset:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file written by :meth:`save` or by ``numpy.savez`` with the same fields."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as handle:  # numpy leaves a file open that it cannot read
+                file = np.load(handle, allow_pickle=False)
+                if not isinstance(file, np.lib.npyio.NpzFile):
+                    raise ValueError("it holds one array without a name")
                 stored = {name: file[name] for name in file.files}
         except FileNotFoundError:
             raise DatasetError(f"{path}: there is no such file") from None
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DatasetError(f"{path}: this is not a readable .npz file ({error})") from None
         for name in ("X", "setting"):
             if name not in stored:
                 raise DatasetError(f"{path}: field '{name}' is missing; the file has {', '.join(sorted(stored))}")
         names = [str(name) for name in np.atleast_1d(stored["names"])] if "names" in stored else None
+        try:
+            parameters = json.loads(str(stored["parameters"])) if "parameters" in stored else None
+        except json.JSONDecodeError as error:
+            raise DatasetError(f"{path}: field 'parameters': it is not JSON ({error})") from None
         try:
             return cls(
                 stored["X"],
@@ -175,13 +183,13 @@ class Dataset:
                 stored.get("graph"),
                 names,
                 stored.get("heldout"),
-                json.loads(str(stored["parameters"])) if "parameters" in stored else None,
+                parameters,
             )
         except DatasetError as error:
             raise DatasetError(f"{path}: {error}") from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """What a method returns for one combination of hyperparameters.
 
@@ -264,12 +272,17 @@ def _check_finite(X: npt.NDArray[np.float64], names: tuple[str, ...]) -> None:
 def _whole_numbers(
     name: str, value: npt.ArrayLike, shape: tuple[int | None, ...], meaning: str
 ) -> npt.NDArray[np.int64]:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise DatasetError(f"field '{name}': it is not an array of numbers ({error})") from None
     fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
         expected = " x ".join("any" if want is None else str(want) for want in shape)
         raise DatasetError(f"field '{name}': it has shape {array.shape}; expected {expected} ({meaning})")
-    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and not np.array_equal(array, np.round(array))):
+    if array.dtype.kind not in "biuf" or (
+        array.dtype.kind == "f" and not (np.isfinite(array).all() and np.array_equal(array, np.round(array)))
+    ):
         raise DatasetError(f"field '{name}': its entries must be whole numbers")
     return array.astype(np.int64)
 
@@ -290,9 +303,13 @@ def _check_settings(setting: npt.NDArray[np.int64], targets: npt.NDArray[np.int8
             f"field 'setting': it contains {highest}, but 'targets' describes only settings 0 to {len(targets) - 1}"
         )
     expected = highest + 1 if targets is None else len(targets)
-    empty = sorted(set(range(expected)) - set(np.unique(setting).tolist()))
-    if empty:
-        raise DatasetError(f"field 'setting': no row belongs to setting {', '.join(map(str, empty))}")
+    present = np.unique(setting)
+    if len(present) < expected:
+        gaps = np.flatnonzero(present != np.arange(len(present)))
+        first = int(gaps[0]) if len(gaps) else len(present)
+        missing = expected - len(present)
+        more = f" (and {missing - 1} other settings)" if missing > 1 else ""
+        raise DatasetError(f"field 'setting': no row belongs to setting {first}{more}")
     if targets is not None and targets[0].any():
         raise DatasetError("field 'targets': its row 0 must be all 0, because setting 0 is observational")
 

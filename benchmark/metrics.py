@@ -39,7 +39,7 @@ class TargetCounts(NamedTuple):
 def edge_counts(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> EdgeCounts:
     """Count the edges of two DAGs that agree, are missing, are superfluous or are reversed.
 
-    >>> edge_counts([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    >>> edge_counts([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0], [1, 1, 0]])
     EdgeCounts(tp=1, fn=0, fp=1, rev=1)
     """
     true, estimated = _dags(truth, estimate)
@@ -69,6 +69,8 @@ def sid(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
     2
     """
     true, estimated = _dags(truth, estimate)
+    if len(true) < 2:
+        return 0  # gadjid refuses them
     distance = gadjid.sid(true.astype(np.int8), estimated.astype(np.int8), edge_direction="from row to column")
     return int(distance[1])
 

@@ -103,7 +103,7 @@ def write_records(path: str | os.PathLike[str], records: list[Record], provenanc
     content = {"format": FORMAT, "conventions": "edges are [from, to]", "provenance": provenance, "records": records}
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        partial.write_text(json.dumps(content, indent=1, default=_plain, allow_nan=False) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n", encoding="utf-8")
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
@@ -113,13 +113,15 @@ def read_records(path: str | os.PathLike[str]) -> tuple[list[Record], dict[str, 
     """Read the records of one data set and method and where they come from."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RecordError(f"{path}: it is not JSON ({error})") from None
     records = content.get("records") if isinstance(content, dict) else None
     if not isinstance(records, list) or not records:
         raise RecordError(f"{path}: field 'records': expected a list with one object per combination")
     required = ("hyperparameters", "status", "edges", "heldout_nll")
     for number, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise RecordError(f"{path}: field 'records[{number}]': expected an object")
         absent = [name for name in required if name not in record]
         if absent:
             raise RecordError(f"{path}: field 'records[{number}]': {', '.join(absent)} is missing")
@@ -133,8 +135,13 @@ def _finite(value: float | None) -> float | None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value)
+    """Return what JSON can hold: no numpy values, and null where a number is NaN or infinite."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)

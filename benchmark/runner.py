@@ -5,11 +5,13 @@ those already done. A method sees neither the true graph nor hidden targets.
 """
 
 import contextlib
+import ctypes
 import importlib.metadata
 import multiprocessing
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +29,10 @@ from benchmark.records import Record, Status, failed, succeeded
 # Forking is cheap and shares the data set; the parent has started no threads.
 _FORK = multiprocessing.get_context("fork")
 _POLL_SECONDS = 0.05
+_WARM_UP_SECONDS = 600.0
+_READY = "ready"
+_MISSING = object()
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -81,15 +87,23 @@ def _attempt(
     records: list[Record] = []
     started = time.monotonic()
     peak = 0.0
+    allowed = max(seconds, _WARM_UP_SECONDS)
     try:
         while True:
-            if receiver.poll(_POLL_SECONDS):
+            # A process that the fit forked may hold the pipe open after the fit has died.
+            gone = not child.is_alive()
+            if receiver.poll(0 if gone else _POLL_SECONDS) or gone:
                 try:
+                    if not receiver.poll():
+                        raise EOFError
                     message = receiver.recv()
-                except EOFError:
+                except (EOFError, OSError):
                     child.join()
                     spent = time.monotonic() - started
                     return records, *_explain_exit(child.exitcode, peak), spent, peak
+                if message == _READY:
+                    started, allowed = time.monotonic(), seconds
+                    continue
                 if message is None:
                     return records, None, "", 0.0, peak
                 if isinstance(message, tuple):
@@ -102,8 +116,8 @@ def _attempt(
             spent = time.monotonic() - started
             if peak > memory_mb:
                 return records, "memory", f"it used {peak:.0f} MB; the limit is {memory_mb:.0f} MB", spent, peak
-            if spent > seconds:
-                return records, "timeout", f"it ran for {spent:.0f} s; the limit is {seconds:.0f} s", spent, peak
+            if spent > allowed:
+                return records, "timeout", f"it ran for {spent:.0f} s; the limit is {allowed:.0f} s", spent, peak
     finally:
         _end(process)
         child.join()
@@ -112,14 +126,17 @@ def _attempt(
 
 def _fit_all(sender: Connection, method: Method, dataset: Dataset, grid: Grid, seed: int) -> None:
     """In the child: send a record per fit, then None; or the status and reason of the fit that failed."""
+    os.setpgid(0, 0)  # whatever the fit starts belongs to this group and ends with it
+    _die_with_parent()
     try:
         method.warm_up()
+        sender.send(_READY)
         fits = iter(run_grid(method, dataset, seed, grid))
         for combination in grid:
             started = time.perf_counter()
-            fit = next(fits, None)
+            fit: Any = next(fits, _MISSING)
             seconds = time.perf_counter() - started
-            if fit is None:
+            if fit is _MISSING:
                 raise ValueError(f"sweep returned fewer fits than the {len(grid)} combinations of its grid")
             _check_fit(fit, dataset)
             sender.send(succeeded(fit, combination, dataset.names, seconds, _own_peak_mb()))
@@ -133,6 +150,12 @@ def _fit_all(sender: Connection, method: Method, dataset: Dataset, grid: Grid, s
         sys.stdout.flush()
         sys.stderr.flush()
         sender.close()
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when the runner is killed, so that kill -9 leaves no fit behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _check_fit(fit: Any, dataset: Dataset) -> None:
@@ -166,7 +189,9 @@ def _end(process: psutil.Process) -> None:
     try:
         members = [*process.children(recursive=True), process]
     except psutil.NoSuchProcess:
-        return
+        members = []
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     for member in members:
         with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()

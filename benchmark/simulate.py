@@ -77,6 +77,8 @@ def simulate(
     fewest, most = targets_per_setting or (1, max(1, nodes // 10))
     if interventional and not 1 <= fewest <= most <= nodes:
         raise ValueError(f"targets_per_setting is ({fewest}, {most}); expected 1 <= fewest <= most <= {nodes} nodes")
+    if interventional < 0:
+        raise ValueError(f"settings is {interventional}; expected 0 or more")
     if n <= interventional:
         raise ValueError(f"n is {n}; {interventional + 1} settings need at least one row each")
 
@@ -214,7 +216,7 @@ def _check(
             raise ValueError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
     if nodes < 1:
         raise ValueError(f"nodes is {nodes}; expected at least 1")
-    if not 0 <= _edge_probability(nodes, edges_per_node) <= 1:
+    if not 0 <= edges_per_node <= (nodes - 1) / 2:
         raise ValueError(
             f"edges_per_node is {edges_per_node}; a graph of {nodes} nodes has between 0 and {(nodes - 1) / 2} of them"
         )

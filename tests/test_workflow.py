@@ -1,0 +1,246 @@
+"""Real runs of the workflow on tiny presets, in a copy of the project."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+
+from benchmark.dataset import Dataset
+from benchmark.metrics import shd, sid
+from benchmark.records import read_records, to_graph
+from tests.project import Project
+
+FAILING = """
+import numpy as np
+from benchmark.dataset import Fit
+LABEL = "Failing"
+SUPPORTS = ("perfect",)
+SPACE = {"x": [1, 2]}
+SELECTION = {"x": 1}
+def fit(dataset, *, seed, x):
+    if x == 1:
+        raise RuntimeError("no luck today")
+    return Fit(np.zeros((dataset.d, dataset.d)))
+"""
+
+SLEEPY = """
+import time
+import numpy as np
+from benchmark.dataset import Fit
+LABEL = "Sleepy"
+SUPPORTS = ("perfect",)
+SPACE = {}
+SELECTION = {}
+def fit(dataset, *, seed):
+    time.sleep(1.5)
+    return Fit(np.zeros((dataset.d, dataset.d)))
+"""
+
+
+def value(metrics: pd.DataFrame, **where: str) -> float:
+    for column, wanted in where.items():
+        metrics = metrics[metrics[column] == wanted]
+    assert len(metrics) == 1
+    return float(metrics["value"].iloc[0])
+
+
+def test_a_run_from_data_to_report(project: Project) -> None:
+    preset = project.preset()
+    before = project.files()
+    project.run(preset)
+
+    made = project.files() - before
+    assert all(name.startswith("results/tiny/") for name in made), sorted(made)
+    for name in ("report.html", "metrics.csv", "costs.csv", "reproduction.csv", "reproduction.md", "reproduction.tex"):
+        assert project.results(name).stat().st_size > 0
+    for kind in ("csv", "md", "tex"):
+        assert project.results(f"tables/perfect-linear.{kind}").exists()
+    for kind in ("pdf", "png"):
+        assert project.results(f"figures/perfect-d5.{kind}").exists()
+
+    # The table holds what the library computes.
+    metrics = pd.read_csv(project.results("metrics.csv"), dtype={"dataset": str})
+    condition = "linear-d5-e1-perfect-n300"
+    dataset = Dataset.load(project.results(f"data/{condition}/01.npz"))
+    records, provenance = read_records(project.results(f"fits/known/{condition}/01/sortnregress.json"))
+    best = min(records, key=lambda record: record["heldout_nll"] or 0.0)
+    graph = to_graph(best["edges"] or [], dataset.names)
+    where = {"dataset": "01", "row": "sortnregress", "choice": "selected"}
+    assert value(metrics, metric="shd", **where) == shd(dataset.graph, graph)
+    assert value(metrics, metric="sid", **where) == sid(dataset.graph, graph)
+    assert value(metrics, metric="heldout_nll", **where) == pytest.approx(best["heldout_nll"])
+    assert set(provenance) >= {"method", "seed", "python", "packages", "commit"}
+    assert (metrics["convention"] == "released").all()
+
+    page = project.results("report.html").read_text(encoding="utf-8")
+    assert "Sort-and-regress" in page
+    assert "data:image/png;base64," in page
+    assert "http://" not in page
+    assert "https://" not in page
+
+    assert "Nothing to be done" in project.run(preset)
+
+
+def test_a_single_cell_by_its_path(project: Project) -> None:
+    cell = "fits/known/linear-d5-e1-perfect-n300/01/empty.json"
+    project.run(project.preset(), "--", cell)
+    made = set(project.results("fits").rglob("*.json"))
+    assert made == {project.results(cell)}
+
+
+def test_the_readme_method_appears_everywhere(project: Project, readme_files: dict[str, str]) -> None:
+    files = readme_files
+    assert set(files) == {"baselines/correlation.py", "presets/mine.yaml"}
+    assert len(files["baselines/correlation.py"].splitlines()) < 40
+    for name, content in files.items():
+        project.write(name, content)
+    project.run("presets/mine.yaml")
+    results = project.folder / "results" / "mine"
+    table = (results / "tables" / "perfect-linear.md").read_text(encoding="utf-8")
+    assert "| Correlation | " in table
+    assert "| Correlation (threshold=0.4) | " in table
+    assert r"| Correlation\* | " in table
+    assert "Correlation" in (results / "tables" / "perfect-linear.tex").read_text(encoding="utf-8")
+    assert "<td>Correlation</td>" in (results / "report.html").read_text(encoding="utf-8")
+    assert "correlation" in set(pd.read_csv(results / "metrics.csv")["row"])
+
+
+def test_a_failed_fit_is_a_row_and_editing_a_method_runs_it_again(project: Project) -> None:
+    experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}}
+    preset = project.preset(experiments={"perfect": experiment | {"methods": ["empty", "failing"]}})
+    project.write("baselines/failing.py", FAILING)
+    project.run(preset)
+    table = project.results("tables/perfect-linear.md").read_text(encoding="utf-8")
+    assert "| Failing | – (0/2) | – (0/2) |" in table
+    page = project.results("report.html").read_text(encoding="utf-8")
+    assert "no luck today" in page
+
+    other = project.results("fits/known/linear-d5-e1-perfect-n300/00/empty.json")
+    untouched = other.stat().st_mtime_ns
+    project.write("baselines/failing.py", "# a comment alone changes nothing\n" + FAILING)
+    assert "Nothing to be done" in project.run(preset)
+    project.write("baselines/failing.py", FAILING.replace("x == 1", "x == 3"))
+    project.run(preset)
+    assert "(0/2)" not in project.results("tables/perfect-linear.md").read_text(encoding="utf-8")
+    assert other.stat().st_mtime_ns == untouched
+
+
+def test_an_external_program_brings_its_own_rule(project: Project) -> None:
+    project.write(
+        "baselines/outside.smk",
+        '''
+rule outside:
+    input:
+        "data/{condition}/{index}.npz",
+    output:
+        "fits/{targets}/{condition}/{index}/outside.json",
+    log:
+        "logs/fits/{targets}/{condition}/{index}/outside.log",
+    shell:
+        """echo '{{"records": [{{"hyperparameters": {{}}, "status": "ok", "edges": [["V0", "V1"]],'  > {output}
+        echo '"heldout_nll": null}}]}}' >> {output}"""
+''',
+    )
+    experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}}
+    project.run(project.preset(experiments={"perfect": experiment | {"methods": ["empty", "outside"]}}))
+    metrics = pd.read_csv(project.results("metrics.csv"), dtype={"dataset": str})
+    assert value(metrics, row="outside", dataset="00", metric="edges") == 1
+
+
+def test_a_bad_file_is_one_error_and_nothing_else_is_lost(project: Project) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    setting = np.repeat([0, 1], 30)
+    targets = [[0, 0, 0], [0, 1, 0]]
+    Dataset(X, setting, targets).save(project.folder / "good.npz")
+    X[7, 2] = np.nan
+    np.savez(project.folder / "bad.npz", X=X, setting=setting, targets=targets)
+    own = {"title": "Own data", "data": {"files": ["good.npz", "bad.npz"]}, "methods": ["sortnregress"]}
+    preset = project.preset(run=["own"], experiments={"own": own})
+    output = project.run(preset, check=False)
+    assert "bad.npz: field 'X': 1 values are NaN or infinite, the first in row 7, column 'V2'" in output
+    assert "Traceback" not in output
+    fits = project.results("fits/known/file-good/00/sortnregress.json")
+    assert json.loads(fits.read_text(encoding="utf-8"))["records"][0]["status"] == "ok"
+
+    finished = fits.stat().st_mtime_ns
+    Dataset(np.nan_to_num(X), setting, targets).save(project.folder / "bad.npz")
+    project.run(preset)
+    assert fits.stat().st_mtime_ns == finished
+    assert "held-out NLL" in project.results("tables/own.md").read_text(encoding="utf-8")
+
+
+def test_a_bad_configuration_is_one_message_before_any_job(project: Project) -> None:
+    experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1}, "methods": ["emty"]}
+    output = project.run(project.preset(experiments={"perfect": experiment}), check=False)
+    assert "experiments.perfect.methods: there is no method 'emty'. Did you mean 'empty'?" in output
+    assert "Traceback" not in output
+    assert not project.results("data").exists()
+
+
+def test_the_whole_paper_is_planned_with_one_fit_per_data_set_and_method(project: Project) -> None:
+    started = time.monotonic()
+    output = project.run("config.yaml", "-n", "--quiet", "rules")
+    assert time.monotonic() - started < 60  # a promise to users, met with a large margin
+    counts = dict(line.split() for line in output.splitlines() if line.startswith(("fit ", "simulate ")))
+    # 5 x 12 conditions of 10 data sets of which 12 are shared (unknown, perfect), 4 two-node conditions of 10,
+    # 5 numbers of interventions of 10, 5 + 4 sizes of 5; 3 rows each, Sachs included.
+    assert int(counts["simulate"]) == 480 + 40 + 50 + 45
+    assert int(counts["fit"]) == 3 * (600 + 40 + 50 + 45 + 1)
+
+
+@pytest.mark.slow
+def test_any_number_of_cores_and_any_order_give_the_same_bytes(project: Project) -> None:
+    preset = project.preset(datasets=3)
+    project.run(preset, cores=1)
+    first = project.results("metrics.csv").read_bytes()
+    project.results("metrics.csv").parent.rename(project.folder / "first")
+    # The other order: the last cell first, then the rest on four cores.
+    project.run(preset, "--", "fits/known/linear-d5-e1-perfect-n300/02/sortnregress.json")
+    project.run(preset, "--scheduler", "greedy", cores=4)
+    assert project.results("metrics.csv").read_bytes() == first
+    for name in ("figures/perfect-d5.pdf", "figures/perfect-d5.png", "tables/perfect-linear.tex"):
+        assert project.results(name).read_bytes() == (project.folder / "first" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_after_kill_9_nothing_finished_is_done_again(project: Project) -> None:
+    project.write("baselines/sleepy.py", SLEEPY)
+    experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}}
+    preset = project.preset(datasets=6, experiments={"perfect": experiment | {"methods": ["sleepy"]}})
+    fits = project.results("fits")
+    running = subprocess.Popen(
+        project.command(preset),
+        cwd=project.folder,
+        env=project.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(list(fits.rglob("*.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.6)  # Snakemake has taken note of these two, and the next two are under way
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    time.sleep(0.5)
+    assert not [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(fits.parent)]
+    finished = {path: path.stat().st_mtime_ns for path in fits.rglob("*.json")}
+    assert 2 <= len(finished) < 6
+
+    # What an interrupted job had written must not be believed.
+    interrupted = [path for path in project.results(".snakemake/incomplete").rglob("*") if path.is_file()]
+    assert interrupted
+
+    assert "lock" in project.run(preset, check=False).lower()
+    project.run(preset, "--unlock")
+    project.run(preset)
+    metrics = pd.read_csv(project.results("metrics.csv"))
+    assert metrics["dataset"].nunique() == 6
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert not list(fits.rglob(".*"))
