@@ -118,7 +118,7 @@ class Plan:
         for row, condition in itertools.product(experiment.rows, experiment.conditions):
             if row.method.data == "twin" and condition.source != "simulated":
                 raise ConfigError(
-                    f"experiments.{name}.methods: {row.name!r} runs on observational twins; only simulated data have them"
+                    f"experiments.{name}.methods: {row.name!r} runs on observational twins, which need simulated data"
                 )
             setting = experiment.setting(condition)
             if setting not in row.method.supports:

@@ -68,6 +68,7 @@ def test_a_run_from_data_to_report(project: Project) -> None:
     metrics = pd.read_csv(project.results("metrics.csv"), dtype={"dataset": str})
     condition = "linear-d5-e1-perfect-n300"
     dataset = Dataset.load(project.results(f"data/{condition}/01.npz"))
+    assert dataset.graph is not None
     records, provenance = read_records(project.results(f"fits/known/{condition}/01/sortnregress.json"))
     best = min(records, key=lambda record: record["heldout_nll"] or 0.0)
     graph = to_graph(best["edges"] or [], dataset.names)
