@@ -1,6 +1,8 @@
 """Check a configuration against its schema; an error is one message that names the key."""
 
 import difflib
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,40 @@ from benchmark.methods import ROOT
 SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
 
 
+# YAML and JSON Schema take 3.0 for a whole number and NaN for a number; a folder, a range or a limit cannot.
+_TYPES = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+    {
+        "integer": lambda checker, value: isinstance(value, int) and not isinstance(value, bool),
+        "number": lambda checker, value: (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        ),
+    }
+)
+_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=_TYPES)
+
+_TYPE_NAMES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+    "array": "a list",
+    "object": "a map",
+}
+# What each rule of the schema expects, in words; a pattern's are the `title` beside it.
+_EXPECTED: dict[str, Callable[[Any, dict[str, Any]], str]] = {
+    "type": lambda names, _: " or ".join(_TYPE_NAMES[name] for name in ([names] if isinstance(names, str) else names)),
+    "enum": lambda choices, _: f"one of {', '.join(choices)}",
+    "const": lambda value, _: str(value).lower(),
+    "pattern": lambda _, schema: str(schema["title"]),
+    "minimum": lambda limit, _: f"at least {limit}",
+    "exclusiveMinimum": lambda limit, _: f"more than {limit}",
+    "exclusiveMaximum": lambda limit, _: f"less than {limit}",
+    "minItems": lambda count, _: f"at least {count} {'entry' if count == 1 else 'entries'}",
+    "maxItems": lambda count, _: f"at most {count} entries",
+    "uniqueItems": lambda *_: "entries that differ",
+}
+_LONGEST_VALUE = 60
+
+
 class ConfigError(ValueError):
     """A configuration that cannot be run; the message names the key and what was expected."""
 
@@ -19,33 +55,38 @@ class ConfigError(ValueError):
 def check_schema(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     """Raise ConfigError for the first key that is unknown, missing, or of a wrong type or value."""
     schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(config)
-    first = jsonschema.exceptions.best_match(errors, key=lambda error: (-len(error.path), str(error.path)))
+    errors = _Validator(schema).iter_errors(config)
+    first = min(errors, key=lambda error: (len(error.path), _message(error)), default=None)
     if first is not None:
         raise ConfigError(_message(first))
 
 
 def _message(error: jsonschema.ValidationError) -> str:
-    key = _key(error.absolute_path)
+    path = list(error.absolute_path)
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", {}))
-        unknown = sorted(set(error.instance) - set(known))[0]
+        unknown = min(str(name) for name in error.instance if name not in known)
         close = difflib.get_close_matches(unknown, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"the keys here are {', '.join(known)}"
-        return f"{_key([*error.absolute_path, unknown])}: this key is not known; {hint}"
+        return f"{_key([*path, unknown])}: this key is not known; {hint}"
     if error.validator == "required":
-        return f"{key}: {error.message}"
-    description = error.schema.get("description", "")
-    if error.validator == "enum":
-        expected = f"expected one of {', '.join(map(str, error.validator_value))}"
-    elif error.validator == "type":
-        wanted = error.validator_value
-        expected = f"expected {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
-    else:
-        expected = error.message
-    return f"{key}: the value {error.instance!r} is not valid; {expected}" + (
-        f" ({description})" if description else ""
-    )
+        missing = next(name for name in error.validator_value if name not in error.instance)
+        return f"{_key([*path, missing])}: this key is missing"
+    expected = _EXPECTED[error.validator](error.validator_value, error.schema)
+    description = error.schema.get("description")
+    more = f" ({description})" if description else ""
+    return f"{_key(path)}: the value {_shown(error.instance)} is not valid; expected {expected}{more}"
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text, or what it is where it is long."""
+    if value is None:
+        return "(nothing)"
+    text = repr(value)
+    if isinstance(value, list | dict):
+        kind = "a list" if isinstance(value, list) else "a map"
+        return text if len(text) <= _LONGEST_VALUE and "{" not in text else f"({kind})"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def _key(path: Any) -> str:

@@ -1,11 +1,14 @@
-"""Fixtures: a copy of the project, and the files that the README shows."""
+"""Fixtures: a copy of the project, the files that the README shows, and methods without a file."""
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from benchmark import plan
+from benchmark.methods import Method, load_method
 from tests.project import PARTS, ROOT, Project
 
 
@@ -25,3 +28,18 @@ def readme_files() -> dict[str, str]:
     """Return the files that the README shows, by their path."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.fixture
+def add_method(monkeypatch: pytest.MonkeyPatch) -> Callable[[Method], None]:
+    """Return a function that lets configurations name a method that has no file."""
+    added: dict[str, Method] = {}
+
+    def load(name: str) -> Method:
+        return added[name] if name in added else load_method(name)
+
+    def add(new: Method) -> None:
+        added[new.name] = new
+
+    monkeypatch.setattr(plan, "load_method", load)
+    return add
