@@ -102,6 +102,11 @@ class Plan:
             for condition in experiment.conditions:
                 known = self.conditions.setdefault(condition.name, condition)
                 if known.datasets < condition.datasets:
+                if known.file != condition.file:
+                    raise ConfigError(
+                        f"experiments.{experiment.name}.data.files: another experiment has a file of the same name, "
+                        f"{condition.name.removeprefix('file-')!r}; results are named after it"
+                    )
                     self.conditions[condition.name] = condition
         self.rows = {row.name: row for experiment in self.experiments.values() for row in experiment.rows}
 
