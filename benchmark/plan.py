@@ -171,6 +171,9 @@ class Plan:
             parts.append(f"k{data['settings']}")
         if "targets_per_setting" in data:
             counts = [
+            for count in data["targets_per_setting"]:
+                if count > 1 and count != int(count):
+                    raise ConfigError(f"{key}.targets_per_setting: {count}; expected a whole number or a share below 1")
                 max(1, round(count * nodes)) if count < 1 else int(count) for count in data["targets_per_setting"]
             ]
             simulation["targets_per_setting"] = counts
