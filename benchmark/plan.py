@@ -4,6 +4,7 @@ import ast
 import difflib
 import hashlib
 import itertools
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -101,12 +102,12 @@ class Plan:
         for experiment in self.experiments.values():
             for condition in experiment.conditions:
                 known = self.conditions.setdefault(condition.name, condition)
-                if known.datasets < condition.datasets:
                 if known.file != condition.file:
                     raise ConfigError(
                         f"experiments.{experiment.name}.data.files: another experiment has a file of the same name, "
                         f"{condition.name.removeprefix('file-')!r}; results are named after it"
                     )
+                if known.datasets < condition.datasets:
                     self.conditions[condition.name] = condition
         self.rows = {row.name: row for experiment in self.experiments.values() for row in experiment.rows}
 
@@ -170,10 +171,10 @@ class Plan:
         if "settings" in data:
             parts.append(f"k{data['settings']}")
         if "targets_per_setting" in data:
-            counts = [
             for count in data["targets_per_setting"]:
                 if count > 1 and count != int(count):
                     raise ConfigError(f"{key}.targets_per_setting: {count}; expected a whole number or a share below 1")
+            counts = [
                 max(1, round(count * nodes)) if count < 1 else int(count) for count in data["targets_per_setting"]
             ]
             simulation["targets_per_setting"] = counts
@@ -200,14 +201,15 @@ class Plan:
             where = f"methods.{name}.method" if "method" in entry else key
             raise ConfigError(f"{where}: {error}") from None
         overrides = entry.get("hyperparameters", {})
-        for hyperparameter in overrides:
-            known = method.hyperparameters()
+        known = method.hyperparameters()
+        for hyperparameter, values in overrides.items():
             if method.fit is not None and hyperparameter not in known:
                 listed = ", ".join(sorted(known)) or "none"
                 raise ConfigError(
                     f"methods.{name}.hyperparameters.{hyperparameter}: {method.name} has no such hyperparameter; "
                     f"it has {listed}"
                 )
+            _check_values(f"methods.{name}.hyperparameters.{hyperparameter}", values)
         limits = self.config["limits"] | entry.get("limits", {})
         row = Row(
             name=name,
@@ -224,8 +226,12 @@ class Plan:
 
     def _check_fixed(self, row: Row) -> None:
         fixed = dict(row.selection) if isinstance(row.selection, dict) else {}
+        key = f"methods.{row.name}.selection"
+        for name, value in fixed.items():
+            _check_values(f"{key}.{name}", value)
         if not any(fixed.items() <= combination.items() for combination in row.grid(self.seed)):
-            raise ConfigError(f"methods.{row.name}: no combination of its hyperparameters has the fixed values {fixed}")
+            values = ", ".join(f"{name}={value}" for name, value in fixed.items())
+            raise ConfigError(f"{key}: no combination of its hyperparameters has {values}")
 
     def grid(self, row: str, targets: str, condition: str, index: str) -> Grid:
         """Return the combinations of one cell."""
@@ -279,6 +285,15 @@ def fingerprint(*paths: Path) -> str:
             source = file.read_text(encoding="utf-8")
             digest.update(ast.dump(ast.parse(source)).encode() if file.suffix == ".py" else source.encode())
     return digest.hexdigest()[:16]
+
+
+def _check_values(key: str, values: Any) -> None:
+    """Refuse no values, and 1e-3, which YAML takes for text because it lacks a point: each fit would fail on it."""
+    if values == []:
+        raise ConfigError(f"{key}: the list is empty; expected at least 1 value")
+    for value in values if isinstance(values, list) else [values]:
+        if isinstance(value, str) and re.fullmatch(r"[-+]?\d+e[-+]?\d+", value):
+            raise ConfigError(f"{key}: YAML reads {value} as text; expected a number such as {float(value)!r}")
 
 
 def _hint(name: str, known: Any) -> str:

@@ -36,12 +36,12 @@ def _file(name: str) -> dict[str, Any]:
     return loaded
 
 
-def own_configuration(methods: list[str] | None = None, **changes: Any) -> dict[str, Any]:
+def own_configuration(rows: list[str] | None = None, **changes: Any) -> dict[str, Any]:
     """Return a small configuration with one experiment, ``mine``."""
     experiment = {
         "title": "Mine",
         "data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "intervention": "perfect"},
-        "methods": methods or ["empty", "sortnregress"],
+        "methods": rows or ["empty", "sortnregress"],
     }
     config = configuration(run=["mine"])
     config["experiments"] = {"mine": experiment}
