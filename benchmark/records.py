@@ -87,7 +87,10 @@ def to_graph(edges: list[list[str]], names: tuple[str, ...]) -> npt.NDArray[np.i
     """Return the matrix of a list of edges, the inverse of :func:`to_edges`."""
     index = {name: i for i, name in enumerate(names)}
     graph = np.zeros((len(names), len(names)), dtype=np.int8)
-    for cause, effect in edges:
+    for edge in edges:
+        if not isinstance(edge, list | tuple) or len(edge) != 2:
+            raise RecordError(f"field 'edges': {edge!r} is not valid; expected pairs of names [from, to]")
+        cause, effect = edge
         if cause not in index or effect not in index:
             raise RecordError(
                 f"field 'edges': {cause!r} -> {effect!r} names a variable that the data set does not have"
