@@ -106,7 +106,12 @@ def _metric_rows(cell: dict[str, Any], records: list[Record], row: Row, dataset:
 
 def _values(record: Record, dataset: Dataset) -> dict[str, float | None]:
     """All metrics of one record; a fit that failed has them all, without a value."""
-    edges, truth = record["edges"], dataset.graph
+    truth = dataset.graph
+    edges, cpdag, score, targets = (
+        (record["edges"], record.get("cpdag"), record["heldout_nll"], record.get("targets"))
+        if record["status"] == "ok"
+        else (None,) * 4
+    )
     estimate = None if edges is None else to_graph(edges, dataset.names)
     values: dict[str, float | None] = {"edges": None if estimate is None else int(estimate.sum())}
     if truth is not None:
@@ -115,11 +120,9 @@ def _values(record: Record, dataset: Dataset) -> dict[str, float | None]:
         names = ("tp", "fn", "fp", "rev")
         counts = (None,) * 4 if estimate is None else edge_counts(truth, estimate)
         values |= dict(zip(names, counts, strict=True))
-        cpdag = record.get("cpdag")
         compared = estimate if cpdag is None else to_graph(cpdag, dataset.names)
         values["shd_cpdag"] = None if compared is None else shd_cpdag(truth, compared)
-    values["heldout_nll"] = record["heldout_nll"]
-    targets = record.get("targets")
+    values["heldout_nll"] = score
     if targets is not None and dataset.targets is not None:
         found = target_counts(dataset.targets, targets)
         values |= {"target_precision": found.precision, "target_recall": found.recall}

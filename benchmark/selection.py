@@ -37,17 +37,18 @@ def choose(
 def select(records: list[Record], selection: Selection) -> Record:
     """Return the record that held-out score or fixed values choose; the first of equals.
 
-    Where no fit succeeded, it is the first one that failed.
+    Failed fits and scores that are no finite number do not take part. Where no fit succeeded, it is the first one
+    that failed.
     """
     if selection != "heldout":
         matching = [record for record in records if _matches(record["hyperparameters"], selection)]
         if not matching:
             raise ValueError(f"no combination has the fixed values {selection}")
         return matching[0]
-    scored = [record for record in records if record["heldout_nll"] is not None]
-    if scored:
-        return min(scored, key=lambda record: record["heldout_nll"] or 0.0)
     succeeded = [record for record in records if record["status"] == "ok"]
+    scored = [record for record in succeeded if math.isfinite(_score(record))]
+    if scored:
+        return min(scored, key=_score)
     if len(records) > 1 and succeeded:
         raise ValueError("the method is selected by held-out score, but none of its fits has one")
     return records[0]
@@ -57,9 +58,14 @@ def best_shd(records: list[Record], truth: npt.ArrayLike, names: tuple[str, ...]
     """Return the record with the lowest SHD to the truth; the first of equals, or of failures."""
 
     def distance(record: Record) -> float:
-        return math.inf if record["edges"] is None else shd(truth, to_graph(record["edges"], names))
+        found = record["status"] == "ok" and record["edges"] is not None
+        return shd(truth, to_graph(record["edges"] or [], names)) if found else math.inf
 
     return min(records, key=distance)
+
+
+def _score(record: Record) -> float:
+    return math.nan if record["heldout_nll"] is None else record["heldout_nll"]
 
 
 def _matches(hyperparameters: dict[str, Any], fixed: dict[str, Any]) -> bool:
