@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.plan import Plan
-from benchmark.published import DATASETS, load_published, tailored_test
+from benchmark.published import DATASETS, drawn_as_published, load_published, tailored_test
 from benchmark.tables import latex_escape, summarise
 
 ROUNDING = 0.05  # the paper prints one decimal
@@ -36,7 +36,8 @@ def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
     for experiment in plan.experiments.values():
         if experiment.paper is None:
             continue
-        ours = metrics[metrics["experiment"] == experiment.name]
+        alike = [condition.name for condition in experiment.conditions if drawn_as_published(condition.simulation)]
+        ours = metrics[(metrics["experiment"] == experiment.name) & metrics["condition"].isin(alike)]
         theirs = published[published["experiment"] == experiment.paper]
         for figure in theirs.to_dict("records"):
             match = _ours(figure, ours)
