@@ -75,6 +75,8 @@ def cell_text(mean: float, std: float, n_ok: int, n: int) -> str:
     >>> cell_text(18.0, float("nan"), 1, 1), cell_text(0.424, float("nan"), 1, 1)
     ('18', '0.42')
     """
+    if n == 0:
+        return "–"
     if n_ok == 0:
         return f"– (0/{n})"
     if n == 1:
@@ -222,8 +224,12 @@ def to_markdown(table: Table) -> str:
     for section, rows in table.sections.items():
         if len(table.sections) > 1:
             lines.append(f"| **{section.replace('* ', '', 1)}** |" + " |" * len(columns))
-        lines += [f"| {label.replace('*', chr(92) + '*')} | {' | '.join(texts)} |" for label, texts in rows]
+        lines += [f"| {' | '.join([_markdown_escape(label), *texts])} |" for label, texts in rows]
     return "\n".join(lines) + "\n"
+
+
+def _markdown_escape(text: str) -> str:
+    return re.sub(r"([*|])", r"\\\1", text)
 
 
 def to_latex(table: Table) -> str:
