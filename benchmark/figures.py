@@ -45,7 +45,10 @@ def colours(experiments: list[Experiment]) -> dict[str, Color]:
     rows = {row.name: row for experiment in experiments for row in experiment.rows}
     methods = [name for name, row in rows.items() if not row.method.is_control]
     controls = [name for name, row in rows.items() if row.method.is_control]
-    palette = sns.color_palette("colorblind" if len(methods) <= 10 else "husl", max(len(methods), 1))
+    # The palette's own grey would look like a control.
+    palette = [shade for shade in sns.color_palette("colorblind") if len(set(shade)) > 1]
+    if len(methods) > len(palette):
+        palette = sns.color_palette("husl", len(methods))
     greys = {name: CONTROL_GREYS[place % len(CONTROL_GREYS)] for place, name in enumerate(controls)}
     return dict(zip(methods, palette, strict=False)) | greys
 
