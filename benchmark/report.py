@@ -13,7 +13,7 @@ import yaml
 
 from benchmark.evaluation import read_table
 from benchmark.plan import Experiment, Plan, figure_axes
-from benchmark.reproduction import coverage, display
+from benchmark.reproduction import coverage, display, read_comparison
 from benchmark.tables import build_tables, to_html
 
 PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "seaborn", "gadjid")
@@ -22,7 +22,7 @@ PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "seaborn", "gadjid")
 def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, output: Path) -> None:
     """Fill the template with what lies in the results."""
     metrics, costs = read_table(results / "metrics.csv"), read_table(results / "costs.csv")
-    comparison = read_table(results / "reproduction.csv")
+    comparison = read_comparison(results / "reproduction.csv")
     failures = costs[costs["status"] != "ok"].drop_duplicates(["path", "hyperparameters"])
     header, rows = display(comparison)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)

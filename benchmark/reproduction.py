@@ -1,6 +1,7 @@
 """Every published figure that was run, beside ours: difference in standard errors, and a verdict."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,20 +14,9 @@ ROUNDING = 0.05  # the paper prints one decimal
 AGREEMENT = 2.0  # standard errors
 HIGHER_IS_BETTER = ("f1", "tp")
 KEYS = ["table", "experiment", "setting", "mechanism", "nodes", "edges_per_node", "method", "test", "alpha", "metric"]
-COLUMNS = [
-    *KEYS,
-    "paper_mean",
-    "paper_std",
-    "ours_mean",
-    "ours_std",
-    "n_ok",
-    "n",
-    "difference",
-    "standard_errors",
-    "verdict",
-    "convention",
-    "engine",
-]
+CELL = ["method", "metric", "setting", "mechanism", "nodes", "edges_per_node"]
+NUMBERS = ["paper_mean", "paper_std", "ours_mean", "ours_std", "n_ok", "n", "difference", "standard_errors"]
+COLUMNS = [*KEYS, *NUMBERS, "verdict", "convention", "engine"]
 
 
 def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
@@ -39,31 +29,45 @@ def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
         alike = [condition.name for condition in experiment.conditions if drawn_as_published(condition.simulation)]
         ours = metrics[(metrics["experiment"] == experiment.name) & metrics["condition"].isin(alike)]
         theirs = published[published["experiment"] == experiment.paper]
+        cells = _cells(ours)
         for figure in theirs.to_dict("records"):
-            match = _ours(figure, ours)
-            if len(match):
+            cell = cells.get(tuple(figure[key] for key in CELL))
+            match = None if cell is None else _ours(figure, cell)
+            if match is not None and len(match):
                 rows.append(_row(figure, match))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _ours(figure: dict[str, Any], ours: pd.DataFrame) -> pd.DataFrame:
+def read_comparison(path: str | Path) -> pd.DataFrame:
+    """Read a comparison as :func:`compare` made it; only numbers may be missing, text stays text."""
+    text = dict.fromkeys(("edges_per_node", "test", "alpha"), str)
+    return pd.read_csv(path, dtype=text, keep_default_na=False, na_values={key: [""] for key in NUMBERS})
+
+
+def _cells(ours: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:
+    """Return our values by what names a figure, with the alpha and the test of their hyperparameters."""
+    if ours.empty:
+        return {}
+    ours = ours.assign(
+        nodes=ours["nodes"].astype(int),
+        edges_per_node=["" if math.isnan(edges) else f"{edges:g}" for edges in ours["edges_per_node"].astype(float)],
+        alpha=pd.to_numeric(ours["hyperparameters"].str.extract(r"alpha=([^,]+)")[0]),
+        test=ours["hyperparameters"].str.extract(r"test=([^,]+)")[0],
+    )
+    return dict(iter(ours.groupby(CELL, sort=False)))
+
+
+def _ours(figure: dict[str, Any], cell: pd.DataFrame) -> pd.DataFrame:
     """Return our values of a published figure, one per data set, or nothing."""
-    keep = (ours["method"] == figure["method"]) & (ours["metric"] == figure["metric"])
-    keep &= (ours["setting"] == figure["setting"]) & (ours["mechanism"] == figure["mechanism"])
-    keep &= ours["nodes"].astype(int) == int(figure["nodes"])
-    if figure["edges_per_node"] != "":
-        keep &= pd.to_numeric(ours["edges_per_node"]) == float(figure["edges_per_node"])
-    ours = ours[keep]
     if figure["alpha"] == "best":
-        ours = ours[ours["choice"] == "best_shd"]
+        ours = cell[cell["choice"] == "best_shd"]
     elif figure["alpha"]:
-        alpha = pd.to_numeric(ours["hyperparameters"].str.extract(r"alpha=([^,]+)")[0])
-        ours = ours[(ours["choice"] == "grid") & ((alpha / float(figure["alpha"]) - 1).abs() < 1e-6)]
+        alike = (cell["alpha"] / float(figure["alpha"]) - 1).abs() < 1e-6
+        ours = cell[(cell["choice"] == "grid") & alike]
     else:
-        ours = ours[ours["choice"] == "selected"]
-    test = ours["hyperparameters"].str.extract(r"test=([^,]+)")[0]
-    if test.notna().any():
-        ours = ours[test == (figure["test"] or tailored_test(figure["mechanism"]))]
+        ours = cell[cell["choice"] == "selected"]
+    if ours["test"].notna().any():
+        ours = ours[ours["test"] == (figure["test"] or tailored_test(figure["mechanism"]))]
     return ours
 
 
