@@ -3,6 +3,7 @@
 import difflib
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,15 @@ class ConfigError(ValueError):
 
 def check_schema(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     """Raise ConfigError for the first key that is unknown, missing, or of a wrong type or value."""
-    schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
-    errors = _Validator(schema).iter_errors(config)
+    errors = _validator(schema_file).iter_errors(config)
     first = min(errors, key=lambda error: (len(error.path), _message(error)), default=None)
     if first is not None:
         raise ConfigError(_message(first))
+
+
+@cache
+def _validator(schema_file: Path) -> Any:
+    return _Validator(yaml.safe_load(schema_file.read_text(encoding="utf-8")))
 
 
 def _message(error: jsonschema.ValidationError) -> str:

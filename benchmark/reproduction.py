@@ -55,21 +55,18 @@ def _cells(ours: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:
         alpha=pd.to_numeric(ours["hyperparameters"].str.extract(r"alpha=([^,]+)")[0]),
         test=ours["hyperparameters"].str.extract(r"test=([^,]+)")[0],
     )
-    return dict(iter(ours.groupby(CELL, sort=False)))
+    kept = ["choice", "alpha", "test", "value", "convention", "engine"]
+    return dict(iter(ours.groupby(CELL, sort=False)[kept]))
 
 
 def _ours(figure: dict[str, Any], cell: pd.DataFrame) -> pd.DataFrame:
     """Return our values of a published figure, one per data set, or nothing."""
-    if figure["alpha"] == "best":
-        ours = cell[cell["choice"] == "best_shd"]
-    elif figure["alpha"]:
-        alike = (cell["alpha"] / float(figure["alpha"]) - 1).abs() < 1e-6
-        ours = cell[(cell["choice"] == "grid") & alike]
-    else:
-        ours = cell[cell["choice"] == "selected"]
-    if ours["test"].notna().any():
-        ours = ours[ours["test"] == (figure["test"] or tailored_test(figure["mechanism"]))]
-    return ours
+    keep = cell["choice"] == {"": "selected", "best": "best_shd"}.get(figure["alpha"], "grid")
+    if figure["alpha"] not in ("", "best"):
+        keep &= (cell["alpha"] / float(figure["alpha"]) - 1).abs() < 1e-6
+    if cell["test"][keep].notna().any():
+        keep &= cell["test"] == (figure["test"] or tailored_test(figure["mechanism"]))
+    return cell[keep]
 
 
 def _row(figure: dict[str, Any], match: pd.DataFrame) -> dict[str, Any]:
