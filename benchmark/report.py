@@ -3,6 +3,7 @@
 import base64
 import importlib.metadata
 import json
+import math
 import platform
 from pathlib import Path
 from typing import Any
@@ -82,13 +83,18 @@ def _cost_rows(costs: pd.DataFrame) -> list[list[str]]:
                 engine,
                 str(nodes),
                 f"{len(fits):,}",
-                f"{seconds.median():.3f}",
-                f"{seconds.max():.2f}",
-                f"{seconds.sum() / 3600:.3f}",
-                f"{memory.max():.0f}",
+                _number(seconds.median(), 3),
+                _number(seconds.max(), 2),
+                _number(seconds.sum(min_count=1) / 3600, 3),
+                _number(memory.max(), 0),
             ]
         )
     return rows
+
+
+def _number(value: float, digits: int) -> str:
+    """Return a number as text, or a dash where no fit says what it cost."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _versions(results: Path) -> dict[str, str]:
