@@ -21,7 +21,7 @@ from tests.project import ROOT
 PRESETS = ("quick", "small", "paper")
 
 
-def configuration(preset: str = "paper", **changes: Any) -> dict[str, Any]:
+def configuration(preset: str = "paper", /, **changes: Any) -> dict[str, Any]:
     """Return config.yaml with a preset and changes on top, merged as Snakemake merges them."""
     config = copy.deepcopy(_file("config.yaml"))
     if preset != "paper":
@@ -36,7 +36,7 @@ def _file(name: str) -> dict[str, Any]:
     return loaded
 
 
-def own_configuration(rows: list[str] | None = None, **changes: Any) -> dict[str, Any]:
+def own_configuration(rows: list[str] | None = None, /, **changes: Any) -> dict[str, Any]:
     """Return a small configuration with one experiment, ``mine``."""
     experiment = {
         "title": "Mine",
