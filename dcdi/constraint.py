@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from dcdi.kernels import jit, loop
 
+
 @loop
 def _multiply(a, b, c):  # type: ignore[no-untyped-def]
     """c = a b, four rows of b at a time."""

@@ -52,7 +52,9 @@ class CpuEngine:
         self.last = np.zeros(model.networks, dtype=np.int64)
         self.frozen = False
 
-    def _rows(self, X: npt.NDArray[np.float64], setting: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> steps.Rows:
+    def _rows(
+        self, X: npt.NDArray[np.float64], setting: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> steps.Rows:
         rows = rows[np.argsort(setting[rows], kind="stable")]
         known = self.model.intervention != "none" and self.model.targets == "known"
         targets = self.model.known_targets if known else np.zeros_like(self.model.known_targets)

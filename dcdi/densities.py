@@ -165,5 +165,19 @@ def _flow_layer_gradient(layer, units, x, work, sums, weight, scale, draw, gradi
     dy, d_in, d_out, d_jac = gradients[0], gradients[1], gradients[2], gradients[3]
     _sum_gradients(weight, scale, sums[0], sums[1], sums[2], dy, d_in, d_out, d_jac, m)
     _unit_gradients(
-        3 * units * layer, units, x, work[0], work[1], work[2], work[3], work[4], d_in, d_out, d_jac, dy, sums[3], draw, m
+        3 * units * layer,
+        units,
+        x,
+        work[0],
+        work[1],
+        work[2],
+        work[3],
+        work[4],
+        d_in,
+        d_out,
+        d_jac,
+        dy,
+        sums[3],
+        draw,
+        m,
     )

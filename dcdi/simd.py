@@ -267,6 +267,7 @@ def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay,
         lanes = ir.Constant(_INT, LANES)
         fresh = code.constant(0.01)  # weight of the new square; decay is 0.99 to the steps since the last one
         rate, decay, epsilon = (code.broadcast(value) for value in (rate, decay, epsilon))
+
         def step(i: Any, sums: list[Any]) -> list[Any]:
             p, s, g = (code.at(data, (i, lanes)) for data in (p_data, s_data, g_data))
             slope = code.load_vector(g)

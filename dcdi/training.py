@@ -78,7 +78,14 @@ class Engine(Protocol):
 
 
 def train(
-    engine: Engine, members: list[Member], schedule: Schedule, *, violation: Any, acyclic: Any, record: bool, report: Any
+    engine: Engine,
+    members: list[Member],
+    schedule: Schedule,
+    *,
+    violation: Any,
+    acyclic: Any,
+    record: bool,
+    report: Any,
 ) -> None:
     """Train all members to their end; each has then its phase "done", "diverged", or still another at the cap."""
     iteration = 0
