@@ -124,8 +124,8 @@ class Dataset:
     def blind(self, *, hide_targets: bool) -> "Dataset":
         """Return what a method may see: no true graph, no generating parameters, no hidden targets.
 
-        Of ``parameters`` stay what an experimenter knows: the expected density of graphs, ``edges_per_node``, and whether
-        interventions are perfect or imperfect, ``intervention``.
+        Of ``parameters`` stays what an experimenter knows: the expected density of graphs, ``edges_per_node``, and
+        whether interventions are perfect or imperfect, ``intervention``.
         """
         prior = {key: self.parameters[key] for key in ("edges_per_node", "intervention") if key in self.parameters}
         if "intervention" in prior:

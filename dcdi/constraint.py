@@ -9,8 +9,8 @@ from dcdi.kernels import jit, loop
 
 
 @loop
-def _multiply(a, b, c):  # type: ignore[no-untyped-def]
-    """c = a b, four rows of b at a time."""
+def _multiply(a, b, c):
+    """Set c = a b, four rows of b at a time."""
     d = len(a)
     fours = d - d % 4
     for i in range(d):
@@ -27,8 +27,8 @@ def _multiply(a, b, c):  # type: ignore[no-untyped-def]
 
 
 @jit
-def exponential(p, work, out):  # type: ignore[no-untyped-def]
-    """out = exp(p) for a non-negative matrix: scaling to norm 1, Taylor to degree 12, squaring; ``work`` is [4 x d x d].
+def exponential(p, work, out):
+    """Set out = exp(p), p >= 0: scaling to norm 1, Taylor to degree 12, squaring; ``work`` is [4 x d x d].
 
     The polynomial is evaluated in powers of p^4 (Paterson and Stockmeyer), which takes five products.
     """
@@ -68,8 +68,8 @@ def exponential(p, work, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def trace_violation(p, work, out):  # type: ignore[no-untyped-def]
-    """tr exp(p) - d; ``out`` becomes exp(p), whose transpose is the gradient."""
+def trace_violation(p, work, out):
+    """Return tr exp(p) - d; ``out`` becomes exp(p), whose transpose is the gradient."""
     exponential(p, work, out)
     total = 0.0
     for i in range(len(p)):

@@ -48,7 +48,7 @@ def _softmax(raw, first, units, w, largest, total, m):
 
 @loop
 def _softplus(raw, first, units, a, da, m):
-    """a = softplus(raw) + shift and its derivative; log(1 + z) = 2 artanh(z / (z + 2))."""
+    """Set a = softplus(raw) + shift and its derivative; log(1 + z) = 2 artanh(z / (z + 2))."""
     for i in range(units):
         for b in range(m):
             alpha = raw[first + i, b]

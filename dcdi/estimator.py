@@ -20,7 +20,7 @@ HELDOUT_SHARE = 0.2
 PROGRESS_SECONDS = 60.0
 
 
-class DidNotConverge(RuntimeError):
+class ConvergenceError(RuntimeError):
     """Training diverged or reached the cap on iterations; there is no graph to return."""
 
 
@@ -93,11 +93,11 @@ class DCDI:
     def fit(self, dataset: Dataset) -> Fit:
         """Learn a DAG; the fitted densities are then in ``self.fitted``."""
         (fit,) = self.sweep(dataset, [{}])
-        if isinstance(fit, DidNotConverge):
+        if isinstance(fit, ConvergenceError):
             raise fit
         return fit
 
-    def sweep(self, dataset: Dataset, grid: list[dict[str, float]]) -> Iterator[Fit | DidNotConverge]:
+    def sweep(self, dataset: Dataset, grid: list[dict[str, float]]) -> Iterator[Fit | ConvergenceError]:
         """Fit each combination of ``sparsity`` and ``target_sparsity``; on a GPU all at once.
 
         What does not converge is returned as the exception it is, so that it does not take the others with it.
@@ -161,10 +161,10 @@ class DCDI:
 
     def _result(
         self, engine: Any, index: int, member: Member, model: Model, dataset: Dataset, name: str
-    ) -> Fit | DidNotConverge:
+    ) -> Fit | ConvergenceError:
         if member.phase != "done":
             reason = "training diverged" if member.phase == "diverged" else "the cap on iterations was reached"
-            return DidNotConverge(
+            return ConvergenceError(
                 f"{reason} after {member.iterations} iterations (h = {member.h:.1e}, mu = {member.mu:.1e})"
             )
         graph = (engine.edge_probabilities(index) > 0.5).astype(np.int8)

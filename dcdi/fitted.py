@@ -5,7 +5,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -62,13 +62,9 @@ class FittedModel:
         """Write one ``.npz`` file."""
         description = dataclasses.asdict(self.model) | {"known_targets": self.model.known_targets.tolist()}
         with open(path, "wb") as file:
-            np.savez(
-                file,
-                model=np.array(json.dumps(description)),
-                graph=self.graph,
-                targets=self.targets,
-                **{f"parameter_{name}": value for name, value in self.parameters.items()},
-            )
+            arrays: dict[str, Any] = {f"parameter_{name}": value for name, value in self.parameters.items()}
+            arrays |= {"model": np.array(json.dumps(description)), "graph": self.graph, "targets": self.targets}
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -74,7 +74,7 @@ def log(x):
 
 @jit
 def affine(weights, start, inputs, outputs, x, y, m):
-    """y = W^T x + b, with W [inputs][outputs] and then b [outputs] at ``start``."""
+    """Set y = W^T x + b, with W [inputs][outputs] and then b [outputs] at ``start``."""
     bias = start + inputs * outputs
     blocks = outputs - outputs % ROWS
     for column in range(0, m, LANES):
@@ -86,7 +86,7 @@ def affine(weights, start, inputs, outputs, x, y, m):
 
 @jit
 def affine_inputs(weights, start, inputs, outputs, dx, dy, m):
-    """dx = W dy."""
+    """Set dx = W dy."""
     blocks = inputs - inputs % ROWS
     for column in range(0, m, LANES):
         for j in range(0, blocks, ROWS):

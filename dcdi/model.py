@@ -1,5 +1,6 @@
 """The model of the paper: which networks there are, how large they are, and how they start."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -53,7 +54,7 @@ class Model:
     def layer_sizes(self) -> list[tuple[int, int]]:
         """Inputs and outputs of each layer."""
         widths = [self.nodes, *[self.units] * self.hidden_layers, self.outputs]
-        return list(zip(widths[:-1], widths[1:], strict=True))
+        return list(itertools.pairwise(widths))
 
     @property
     def network_size(self) -> int:

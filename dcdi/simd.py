@@ -1,7 +1,7 @@
 """Vector instructions for the cpu engine, as numba intrinsics.
 
 Arrays are [row][sample]; an instruction treats LANES samples of up to ROWS rows at once and keeps the sums in
-registers, which loops that numba compiles from Python cannot do. LLVM breaks the vectors down to what the processor has.
+registers, which loops that numba compiles from Python cannot do. LLVM breaks vectors down to what the processor has.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ LANES = 16
 ROWS = 8
 
 
-class NoAlias(CompilerBase):  # type: ignore[misc]
+class NoAlias(CompilerBase):
     """A numba compiler that may take for granted that the array arguments of a function do not overlap.
 
     Without it LLVM guards every loop over several arrays with comparisons of their addresses, or does not vectorise it.
@@ -83,7 +83,7 @@ class _Code:
         return self.builder.call(function, [ir.Constant(_FLOAT, 0.0), vector], fastmath=_FLAGS)
 
     def totals(self, vectors: list[Any]) -> Any:
-        """Sums of ROWS = 8 vectors as one vector of 8: three rounds of halving pairs, then one within the vector."""
+        """Return the sums of ROWS = 8 vectors as one of 8: pairs are halved three times, then the last itself."""
         spans = (8, 4, 2)
         for span in spans:
             low = [i for i in range(2 * LANES) if i // span % 2 == 0]
@@ -98,7 +98,7 @@ class _Code:
         return self.builder.fadd(*halves, flags=_FLAGS)
 
     def inverse_root(self, value: Any) -> Any:
-        """1 / sqrt(value) to 1e-7, three times as fast as the processor's: a guess from the exponent, three Newton steps."""
+        """Return 1 / sqrt(value) to 1e-6: a guess from the exponent and three Newton steps, faster than dividing."""
         half = self.builder.lshr(self.builder.bitcast(value, _BITS), self.bits(1))
         guess = self.builder.bitcast(self.builder.sub(self.bits(0x5F3759DF), half), _VECTOR)
         halved = self.builder.fmul(value, self.constant(-0.5), flags=_FLAGS)
@@ -108,7 +108,7 @@ class _Code:
         return guess
 
     def inverse(self, value: Any) -> Any:
-        """1 / value to 1e-7 for positive values, in the same way."""
+        """Return 1 / value for positive values, in the same way."""
         guess = self.builder.bitcast(
             self.builder.sub(self.bits(0x7EF311C7), self.builder.bitcast(value, _BITS)), _VECTOR
         )
@@ -150,7 +150,7 @@ class _Code:
 
 def _combine(rows: int) -> Any:
     @intrinsic
-    def instruction(typing, y, row, x, count, column, weights, start, row_step, step, bias):  # type: ignore[no-untyped-def]
+    def instruction(typing, y, row, x, count, column, weights, start, row_step, step, bias):
         """y[row + r, column:] = bias_r + sum_i weights[start + r row_step + i step] x[i, column:], a vector wide."""
         if not _matrix_types(y, x, weights):
             return None
@@ -189,7 +189,7 @@ def _combine(rows: int) -> Any:
 
 def _correlate(rows: int) -> Any:
     @intrinsic
-    def instruction(typing, gradient, start, x, row, dy, first, vectors):  # type: ignore[no-untyped-def]
+    def instruction(typing, gradient, start, x, row, dy, first, vectors):
         """gradient[start + r] += sum over samples of x[row] dy[first + r]."""
         if not _matrix_types(gradient, x, dy):
             return None
@@ -232,7 +232,7 @@ correlate_rows, correlate_row = _correlate(ROWS), _correlate(1)
 
 
 @intrinsic
-def bits_of(typing, value):  # type: ignore[no-untyped-def]
+def bits_of(typing, value):
     """Return the bits of a float32 as an int32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -242,7 +242,7 @@ def bits_of(typing, value):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def float_of(typing, bits):  # type: ignore[no-untyped-def]
+def float_of(typing, bits):
     """Return the float32 that has these bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -252,7 +252,7 @@ def float_of(typing, bits):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay, epsilon):  # type: ignore[no-untyped-def]
+def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay, epsilon):
     """One step of RMSprop on the first ``vectors`` * LANES parameters."""
     if not _matrix_types(parameters, squares, gradient):
         return None

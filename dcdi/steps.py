@@ -12,7 +12,6 @@ from dcdi.constraint import trace_violation
 from dcdi.densities import flow, gaussian
 from dcdi.kernels import (
     HALF,
-    LANES,
     LARGEST_LOGIT,
     ONE,
     RMSPROP_DECAY,
@@ -26,6 +25,7 @@ from dcdi.kernels import (
     sample_masks,
     uniform,
 )
+from dcdi.simd import LANES
 
 # How a targeted variable is modelled.
 LEFT_OUT = 0  # its term is dropped (perfect, known), or there is no target (DCD)
@@ -110,7 +110,7 @@ _NLL, _OTHER_X, _OTHER_WEIGHT, _OTHER_NLL, _D_FREE, _FREE_SLOPE = range(6)
 
 
 @loop
-def _dot(a, b, m):  # type: ignore[no-untyped-def]
+def _dot(a, b, m):
     total = ZERO
     for i in range(m):
         total += a[i] * b[i]
@@ -118,7 +118,7 @@ def _dot(a, b, m):  # type: ignore[no-untyped-def]
 
 
 @loop
-def _column_gradient(gradient, child, gradient_inputs, slope, m):  # type: ignore[no-untyped-def]
+def _column_gradient(gradient, child, gradient_inputs, slope, m):
     """Gradient of a column of Lambda: that by the masked inputs, through the straight-through slopes."""
     for j in range(len(slope)):
         total = ZERO
@@ -128,7 +128,7 @@ def _column_gradient(gradient, child, gradient_inputs, slope, m):  # type: ignor
 
 
 @loop
-def _mask_gradient(d_free, gradient_inputs, masked, m):  # type: ignore[no-untyped-def]
+def _mask_gradient(d_free, gradient_inputs, masked, m):
     """Gradient by the mask of all inputs of a variable."""
     for j in range(len(masked)):
         for b in range(m):
@@ -136,7 +136,7 @@ def _mask_gradient(d_free, gradient_inputs, masked, m):  # type: ignore[no-untyp
 
 
 @jit
-def _network(weights, gradient, shape, x, inputs, log_sd, weight, scale, nll, buffers, learn, m):  # type: ignore[no-untyped-def]
+def _network(weights, gradient, shape, x, inputs, log_sd, weight, scale, nll, buffers, learn, m):
     """Fill nll of one network on m columns; to learn, add its weighted gradient. Return the gradient by log sd.
 
     ``buffers.gradient_inputs`` becomes the gradient by the masked inputs.
@@ -160,7 +160,7 @@ def _network(weights, gradient, shape, x, inputs, log_sd, weight, scale, nll, bu
 
 
 @jit
-def _sample_targets(state, target_logits, child, setting, free, slope, m):  # type: ignore[no-untyped-def]
+def _sample_targets(state, target_logits, child, setting, free, slope, m):
     """Draw "not targeted" by sample (straight-through); setting 0 is observational and never targeted."""
     for b in range(m):
         k = setting[b]
@@ -176,7 +176,7 @@ def _sample_targets(state, target_logits, child, setting, free, slope, m):  # ty
 
 
 @jit
-def _other_networks(child, rows, parameters, gradient, shape, scale, buffers, learn, m):  # type: ignore[no-untyped-def]
+def _other_networks(child, rows, parameters, gradient, shape, scale, buffers, learn, m):
     """Networks of interventions on one variable: return the sum of their nll and the gradient by log sd."""
     single, columns, setting, free = buffers.single, buffers.columns, buffers.setting, buffers.free[child]
     total, dlog_sd = ZERO, ZERO
@@ -229,7 +229,7 @@ def _other_networks(child, rows, parameters, gradient, shape, scale, buffers, le
 
 
 @jit
-def _variable(child, rows, parameters, gradient, shape, frozen, state, scale, buffers, learn, m):  # type: ignore[no-untyped-def]
+def _variable(child, rows, parameters, gradient, shape, frozen, state, scale, buffers, learn, m):
     """Negative log-likelihood of one variable, summed over m columns; to learn, its gradient."""
     d = len(buffers.x)
     single = buffers.single
@@ -270,7 +270,7 @@ def _variable(child, rows, parameters, gradient, shape, frozen, state, scale, bu
 
 
 @jit
-def _load(rows, indices, buffers, m):  # type: ignore[no-untyped-def]
+def _load(rows, indices, buffers, m):
     """Copy rows into columns of the buffers, with 1 where a variable is no known target."""
     d = len(buffers.x)
     for b in range(m):
@@ -283,7 +283,7 @@ def _load(rows, indices, buffers, m):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _draw_rows(rows, row_state, counts, indices, drawn, m):  # type: ignore[no-untyped-def]
+def _draw_rows(rows, row_state, counts, indices, drawn, m):
     """Draw m rows with replacement, in the order of their settings."""
     counts[:] = 0
     r = row_state[0]
@@ -304,14 +304,14 @@ def _draw_rows(rows, row_state, counts, indices, drawn, m):  # type: ignore[no-u
 
 
 @jit
-def _odds(logits, odds):  # type: ignore[no-untyped-def]
+def _odds(logits, odds):
     for i in range(len(logits)):
         for j in range(len(logits)):
             odds[i, j] = exp(min(logits[i, j], LARGEST_LOGIT))
 
 
 @jit
-def _penalty_gradient(parameters, gradient, penalties, matrices):  # type: ignore[no-untyped-def]
+def _penalty_gradient(parameters, gradient, penalties, matrices):
     """Add the gradients of sparsity and constraint to that of Lambda; return h."""
     d = len(parameters.logits)
     p, work, exponential = matrices[0], matrices[1:5], matrices[5]
@@ -331,7 +331,7 @@ def _penalty_gradient(parameters, gradient, penalties, matrices):  # type: ignor
 
 @jit
 def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape, penalties, frozen, rate, state,
-            row_state, buffers):  # type: ignore[no-untyped-def]  # fmt: skip
+            row_state, buffers):  # fmt: skip
     """Run iterations of RMSprop on the augmented Lagrangian; return the mean training nll and the last h."""
     d, m = len(buffers.x), len(state)
     scale = ONE / np.float32(m * d)
@@ -379,7 +379,7 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
 
 
 @jit
-def mean_nll(rows, parameters, gradient, shape, frozen, state, buffers):  # type: ignore[no-untyped-def]
+def mean_nll(rows, parameters, gradient, shape, frozen, state, buffers):
     """Return the negative log-likelihood per row and variable of rows sorted by setting, masks being drawn."""
     d, m = len(buffers.x), len(state)
     n = len(rows.X)

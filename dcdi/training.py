@@ -122,9 +122,9 @@ def _check(
         if not (math.isfinite(member.heldout_nll) and math.isfinite(member.train_nll)):
             member.phase = "diverged"
             return
-    penalty = _penalty(engine, index, member, probabilities)
+    penalty = _penalty(member, probabilities)
     if record:
-        member.history.append(_snapshot(engine, index, member, iteration, penalty, probabilities))
+        member.history.append(_snapshot(member, iteration, penalty, probabilities))
     value = member.heldout_nll + penalty
     if member.phase == "frozen":
         if patient:
@@ -147,8 +147,8 @@ def _check(
         member.best, member.patience = math.inf, schedule.patience
 
 
-def _penalty(engine: Engine, index: int, member: Member, probabilities: Matrix) -> float:
-    """All terms of the augmented Lagrangian but the likelihood; the learned targets' is left out, as in the schedule."""
+def _penalty(member: Member, probabilities: Matrix) -> float:
+    """Sparsity and constraint terms of the augmented Lagrangian (the checks leave that of learned targets out)."""
     sparsity = member.sparsity * float(probabilities.sum()) / probabilities.size
     return sparsity + member.gamma * member.h + 0.5 * member.mu * member.h**2
 
@@ -168,7 +168,7 @@ def _update_multipliers(
         member.mu *= schedule.mu_factor
     member.last_h = member.h
     # The next values are compared with this one, so it moves with the penalty.
-    member.values[-1] += _penalty(engine, index, member, probabilities) - penalty
+    member.values[-1] += _penalty(member, probabilities) - penalty
     engine.restart_optimiser(index)
 
 
@@ -183,9 +183,7 @@ def _lose_patience(member: Member, value: float, schedule: Schedule, then: str) 
     return member.patience == 0
 
 
-def _snapshot(
-    engine: Engine, index: int, member: Member, iteration: int, penalty: float, probabilities: Matrix
-) -> dict[str, Any]:
+def _snapshot(member: Member, iteration: int, penalty: float, probabilities: Matrix) -> dict[str, Any]:
     return {
         "iteration": iteration,
         "train_nll": member.train_nll,
