@@ -124,9 +124,12 @@ class Dataset:
     def blind(self, *, hide_targets: bool) -> "Dataset":
         """Return what a method may see: no true graph, no generating parameters, no hidden targets.
 
-        Only the expected density of the prior over graphs, ``edges_per_node``, stays in ``parameters``.
+        Of ``parameters`` stays what an experimenter knows: the expected density of graphs, ``edges_per_node``, and
+        whether interventions are perfect or imperfect, ``intervention``.
         """
-        prior = {key: self.parameters[key] for key in ("edges_per_node",) if key in self.parameters}
+        prior = {key: self.parameters[key] for key in ("edges_per_node", "intervention") if key in self.parameters}
+        if "intervention" in prior:
+            prior["intervention"] = str(prior["intervention"]).split("-")[0]
         shown = copy.copy(self)
         object.__setattr__(shown, "targets", None if hide_targets else self.targets)
         object.__setattr__(shown, "graph", None)

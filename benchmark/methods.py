@@ -18,7 +18,8 @@ The file's name is the method's name with ``_`` for ``-``; names that begin with
 and, where it helps,
 
 ``sweep(dataset, *, seed, grid) -> iterable of Fit``
-    The whole grid in its order, sharing work; what it returns equals a loop of ``fit``.
+    The whole grid in its order, sharing work; what it returns equals a loop of ``fit``. A combination that failed may
+    be an exception instead of a Fit.
 ``warm_up()``
     Imports and compilations that should not count as time of the first fit.
 ``DATA = "twin"``
@@ -67,7 +68,7 @@ class Method:
     supports: frozenset[str]
     selection: Literal["heldout"] | dict[str, Any]
     fit: Callable[..., Fit] | None
-    sweep: Callable[..., Iterable[Fit]] | None = None
+    sweep: Callable[..., Iterable[Fit | Exception]] | None = None
     warm_up: Callable[[], object] = field(default=lambda: None)
     space: Callable[[np.random.Generator], Grid] = field(default=lambda rng: list[dict[str, Any]]([{}]))
     is_control: bool = False
@@ -149,7 +150,7 @@ def product(space: dict[str, Any]) -> Grid:
     return [dict(zip(space, combination, strict=True)) for combination in itertools.product(*values)]
 
 
-def run_grid(method: Method, dataset: Dataset, seed: int, grid: Grid) -> Iterable[Fit]:
+def run_grid(method: Method, dataset: Dataset, seed: int, grid: Grid) -> Iterable[Fit | Exception]:
     """Yield one fit per combination, through ``sweep`` where the method has it."""
     if method.fit is None:
         raise MethodError(f"method {method.name!r} is an external program; only its rule in {method.file} runs it")

@@ -138,6 +138,10 @@ def _fit_all(sender: Connection, method: Method, dataset: Dataset, grid: Grid, s
             seconds = time.perf_counter() - started
             if fit is _MISSING:
                 raise ValueError(f"sweep returned fewer fits than the {len(grid)} combinations of its grid")
+            if isinstance(fit, Exception):
+                reason = f"{type(fit).__name__}: {fit}"
+                sender.send(failed("error", reason, combination, seconds, _own_peak_mb()))
+                continue
             _check_fit(fit, dataset)
             sender.send(succeeded(fit, combination, dataset.names, seconds, _own_peak_mb()))
         sender.send(None)

@@ -199,6 +199,7 @@ def test_sweep_equals_a_loop_of_fits(name: str, setting: str) -> None:
     results = list(method.sweep(data, seed=3, grid=grid))
     assert len(results) == len(grid)
     for combination, result in zip(grid, results, strict=True):
+        assert isinstance(result, Fit)
         assert_valid(result, data)
         assert_equal(result, fit(name, data, combination))
 

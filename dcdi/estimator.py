@@ -1,0 +1,218 @@
+"""DCDI as one estimator: ``DCDI(density="gaussian", sparsity=0.1).fit(dataset) -> Fit``."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmark.dataset import Dataset, Fit
+from benchmark.graphs import find_cycle
+from dcdi.constraint import violation
+from dcdi.cpu import CpuEngine
+from dcdi.fitted import FittedModel
+from dcdi.model import Density, Intervention, Model, Targets
+from dcdi.training import Member, Schedule, train
+
+HELDOUT_SHARE = 0.2
+PROGRESS_SECONDS = 60.0
+
+
+class ConvergenceError(RuntimeError):
+    """Training diverged or reached the cap on iterations; there is no graph to return."""
+
+
+class DCDI:
+    """Differentiable causal discovery from interventional data (Brouillard et al. 2020).
+
+    Parameters
+    ----------
+    density : "gaussian" or "dsf"
+        Conditional densities: normal with a learned mean (DCDI-G), or a deep sigmoidal flow (DCDI-DSF).
+    sparsity : float
+        lambda, the coefficient of the expected number of edges (divided by d**2).
+    target_sparsity : float
+        lambda_R, the coefficient of the expected number of targets, where they are learned.
+    intervention : "perfect", "imperfect" or "none"
+        What interventions do; "none" ignores them (DCD).
+    targets : "known" or "unknown"
+        Whether ``dataset.targets`` is used, or targets are learned from the settings alone.
+    hidden_layers, units, flow_layers, flow_units : int
+        Sizes of the networks; no hidden layer makes the means linear.
+    engine : "auto", "cpu" or "torch"
+        "auto" is torch where there is a GPU, else cpu.
+    seed : int
+        The same seed gives the same graph.
+    history : bool
+        Keep learning curves and edge probabilities, every 100 iterations, in ``info["history"]``.
+    schedule : Schedule
+        Constants of the optimisation.
+
+    Notes
+    -----
+    The data are used as they are: standardise them. Without held-out rows, 20 % are drawn by the seed, because training
+    needs them to know when a subproblem has converged.
+    """
+
+    def __init__(
+        self,
+        density: Density = "gaussian",
+        sparsity: float = 0.1,
+        *,
+        target_sparsity: float = 1e-3,
+        intervention: Intervention = "perfect",
+        targets: Targets = "known",
+        hidden_layers: int = 2,
+        units: int = 16,
+        flow_layers: int = 2,
+        flow_units: int = 16,
+        engine: Literal["auto", "cpu", "torch"] = "auto",
+        seed: int = 0,
+        history: bool = False,
+        schedule: Schedule | None = None,
+    ) -> None:
+        choices: dict[str, tuple[str, tuple[str, ...]]] = {
+            "density": (density, ("gaussian", "dsf")),
+            "intervention": (intervention, ("perfect", "imperfect", "none")),
+            "targets": (targets, ("known", "unknown")),
+            "engine": (engine, ("auto", "cpu", "torch")),
+        }
+        for name, (value, allowed) in choices.items():
+            if value not in allowed:
+                raise ValueError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+        self.density, self.intervention, self.targets = density, intervention, targets
+        self.sparsity, self.target_sparsity = sparsity, target_sparsity
+        self.hidden_layers, self.units = hidden_layers, units
+        self.flow_layers, self.flow_units = flow_layers, flow_units
+        self.engine, self.seed, self.history = engine, seed, history
+        self.schedule = schedule or Schedule()
+        self.fitted: FittedModel | None = None
+
+    def fit(self, dataset: Dataset) -> Fit:
+        """Learn a DAG; the fitted densities are then in ``self.fitted``."""
+        (fit,) = self.sweep(dataset, [{}])
+        if isinstance(fit, ConvergenceError):
+            raise fit
+        return fit
+
+    def sweep(self, dataset: Dataset, grid: list[dict[str, float]]) -> Iterator[Fit | ConvergenceError]:
+        """Fit each combination of ``sparsity`` and ``target_sparsity``; on a GPU all at once.
+
+        What does not converge is returned as the exception it is, so that it does not take the others with it.
+        """
+        model = self._model(dataset)
+        heldout = dataset.heldout if dataset.heldout is not None else _split(dataset, self.seed)
+        penalties = [
+            (float(entry.get("sparsity", self.sparsity)), float(entry.get("target_sparsity", self.target_sparsity)))
+            for entry in grid
+        ]
+        use_torch = self.engine == "torch" or (self.engine == "auto" and _has_gpu())
+        groups = [penalties] if use_torch else [[pair] for pair in penalties]
+        for group in groups:
+            started = time.perf_counter()
+            engine = self._engine(model, dataset, heldout, len(group), use_torch)
+            members = [Member(*pair, mu=self.schedule.mu, gamma=self.schedule.gamma) for pair in group]
+            train(
+                engine,
+                members,
+                self.schedule,
+                violation=violation,
+                acyclic=lambda graph: find_cycle(graph) is None,
+                record=self.history,
+                report=_progress(started),
+            )
+            for index, member in enumerate(members):
+                yield self._result(engine, index, member, model, dataset, "torch" if use_torch else "cpu")
+
+    def _model(self, dataset: Dataset) -> Model:
+        needs_targets = self.intervention != "none" and self.targets == "known"
+        if needs_targets and dataset.targets is None:
+            raise ValueError('the data set does not say its targets; use targets="unknown"')
+        targets = dataset.targets if needs_targets else None
+        if targets is None:
+            targets = np.zeros((dataset.settings, dataset.d), dtype=np.int8)
+        return Model(
+            dataset.d,
+            targets,
+            self.density,
+            self.intervention,
+            self.targets,
+            self.hidden_layers,
+            self.units,
+            self.flow_layers,
+            self.flow_units,
+        )
+
+    def _engine(
+        self, model: Model, dataset: Dataset, heldout: npt.NDArray[np.bool_], members: int, use_torch: bool
+    ) -> Any:
+        if not use_torch:
+            return CpuEngine(model, dataset.X, dataset.setting, heldout, self.schedule, self.seed)
+        import torch
+
+        from dcdi.torch_engine import TorchEngine
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return TorchEngine(
+            model, dataset.X, dataset.setting, heldout, self.schedule, self.seed, members=members, device=device
+        )
+
+    def _result(
+        self, engine: Any, index: int, member: Member, model: Model, dataset: Dataset, name: str
+    ) -> Fit | ConvergenceError:
+        if member.phase != "done":
+            reason = "training diverged" if member.phase == "diverged" else "the cap on iterations was reached"
+            return ConvergenceError(
+                f"{reason} after {member.iterations} iterations (h = {member.h:.1e}, mu = {member.mu:.1e})"
+            )
+        graph = (engine.edge_probabilities(index) > 0.5).astype(np.int8)
+        learned = engine.target_probabilities(index)
+        targets = model.known_targets if learned is None else (learned > 0.5).astype(np.int8)
+        self.fitted = FittedModel(model, graph, targets, engine.learned(index))
+        info = {
+            "engine": name,
+            "iterations": member.iterations,
+            "first_stop": member.first_stop,
+            "second_stop": member.second_stop,
+            "h": member.h,
+            "mu": member.mu,
+            "gamma": member.gamma,
+        }
+        if self.history:
+            info["history"] = member.history
+        return Fit(graph, heldout_nll=member.best, targets=learned, info=info)
+
+
+def _split(dataset: Dataset, seed: int) -> npt.NDArray[np.bool_]:
+    heldout = np.zeros(dataset.n, dtype=bool)
+    count = max(1, round(HELDOUT_SHARE * dataset.n))
+    heldout[np.random.default_rng(seed).choice(dataset.n, count, replace=False)] = True
+    return heldout
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _progress(started: float) -> Callable[[int, list[Member]], None]:
+    """Return a function that prints a line a minute."""
+    last = [started]
+
+    def report(iteration: int, members: list[Member]) -> None:
+        now = time.perf_counter()
+        if now - last[0] > PROGRESS_SECONDS:
+            last[0] = now
+            active = sum(member.active for member in members)
+            member = next((m for m in members if m.active), members[0])
+            print(
+                f"iteration {iteration}: {member.phase}, held-out nll {member.heldout_nll:.4f}, h {member.h:.1e}, "
+                f"mu {member.mu:.1e}, {active} of {len(members)} training, {now - started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    return report

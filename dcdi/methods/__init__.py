@@ -1,0 +1,1 @@
+"""DCDI as methods of the benchmark, one file each (see ``benchmark.methods``)."""

@@ -1,0 +1,287 @@
+"""Vector instructions for the cpu engine, as numba intrinsics.
+
+Arrays are [row][sample]; an instruction treats LANES samples of up to ROWS rows at once and keeps the sums in
+registers, which loops that numba compiles from Python cannot do. LLVM breaks vectors down to what the processor has.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.extending import intrinsic
+
+LANES = 16
+ROWS = 8
+
+
+class NoAlias(CompilerBase):
+    """A numba compiler that may take for granted that the array arguments of a function do not overlap.
+
+    Without it LLVM guards every loop over several arrays with comparisons of their addresses, or does not vectorise it.
+    """
+
+    def define_pipelines(self) -> list[Any]:
+        """Return numba's own pipeline, with the flag set."""
+        self.state.flags.noalias = True
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+_FLOAT = ir.FloatType()
+_VECTOR = ir.VectorType(_FLOAT, LANES)
+_INT = ir.IntType(64)
+_BITS = ir.VectorType(ir.IntType(32), LANES)
+_FLAGS = ("reassoc", "contract", "arcp", "nsz")
+
+
+def _matrix_types(*arguments: Any) -> bool:
+    return all(isinstance(a, types.Array) and a.dtype is types.float32 and a.layout == "C" for a in arguments)
+
+
+class _Code:
+    """The few instructions that the intrinsics below are made of."""
+
+    def __init__(self, context: Any, builder: Any) -> None:
+        self.context, self.builder = context, builder
+
+    def data(self, kind: Any, value: Any) -> tuple[Any, Any]:
+        """Pointer to an array's first element, and the length of its rows."""
+        array = self.context.make_array(kind)(self.context, self.builder, value)
+        shape = cgutils.unpack_tuple(self.builder, array.shape)
+        return array.data, shape[-1]
+
+    def at(self, pointer: Any, *parts: Any) -> Any:
+        """Pointer moved on by a sum of products (a, b) and single numbers."""
+        total: Any = ir.Constant(_INT, 0)
+        for part in parts:
+            term = self.builder.mul(*part) if isinstance(part, tuple) else part
+            total = self.builder.add(total, term)
+        return self.builder.gep(pointer, [total])
+
+    def load_vector(self, pointer: Any) -> Any:
+        return self.builder.load(self.builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+
+    def store_vector(self, value: Any, pointer: Any) -> None:
+        self.builder.store(value, self.builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+
+    def broadcast(self, scalar: Any) -> Any:
+        builder = self.builder
+        single = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return builder.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), zeros)
+
+    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
+        return self.builder.fadd(self.builder.fmul(a, b, flags=_FLAGS), c, flags=_FLAGS)
+
+    def total(self, vector: Any) -> Any:
+        function = cgutils.get_or_insert_function(
+            self.builder.module,
+            ir.FunctionType(_FLOAT, [_FLOAT, _VECTOR]),
+            f"llvm.vector.reduce.fadd.v{LANES}f32",
+        )
+        return self.builder.call(function, [ir.Constant(_FLOAT, 0.0), vector], fastmath=_FLAGS)
+
+    def totals(self, vectors: list[Any]) -> Any:
+        """Return the sums of ROWS = 8 vectors as one of 8: pairs are halved three times, then the last itself."""
+        spans = (8, 4, 2)
+        for span in spans:
+            low = [i for i in range(2 * LANES) if i // span % 2 == 0]
+            high = [i + span for i in low]
+            vectors = [self.fold(vectors[i], vectors[i + 1], low, high) for i in range(0, len(vectors), 2)]
+        low = list(range(0, LANES, 2))
+        return self.fold(vectors[0], vectors[0], low, [i + 1 for i in low])
+
+    def fold(self, a: Any, b: Any, low: list[int], high: list[int]) -> Any:
+        kind = ir.VectorType(ir.IntType(32), len(low))
+        halves = (self.builder.shuffle_vector(a, b, ir.Constant(kind, mask)) for mask in (low, high))
+        return self.builder.fadd(*halves, flags=_FLAGS)
+
+    def inverse_root(self, value: Any) -> Any:
+        """Return 1 / sqrt(value) to 1e-6: a guess from the exponent and three Newton steps, faster than dividing."""
+        half = self.builder.lshr(self.builder.bitcast(value, _BITS), self.bits(1))
+        guess = self.builder.bitcast(self.builder.sub(self.bits(0x5F3759DF), half), _VECTOR)
+        halved = self.builder.fmul(value, self.constant(-0.5), flags=_FLAGS)
+        for _ in range(3):
+            square = self.builder.fmul(guess, guess, flags=_FLAGS)
+            guess = self.builder.fmul(guess, self.multiply_add(halved, square, self.constant(1.5)), flags=_FLAGS)
+        return guess
+
+    def inverse(self, value: Any) -> Any:
+        """Return 1 / value for positive values, in the same way."""
+        guess = self.builder.bitcast(
+            self.builder.sub(self.bits(0x7EF311C7), self.builder.bitcast(value, _BITS)), _VECTOR
+        )
+        negative = self.builder.fmul(value, self.constant(-1.0), flags=_FLAGS)
+        for _ in range(3):
+            guess = self.builder.fmul(guess, self.multiply_add(negative, guess, self.constant(2.0)), flags=_FLAGS)
+        return guess
+
+    def constant(self, value: float) -> Any:
+        return ir.Constant(_VECTOR, [value] * LANES)
+
+    def bits(self, value: int) -> Any:
+        return ir.Constant(_BITS, [value] * LANES)
+
+    def sum_loop(self, count: Any, sums: list[Any], step: Any) -> list[Any]:
+        """Run ``sums = step(i, sums)`` for i below count, with the sums in registers."""
+        builder = self.builder
+        before = builder.block
+        head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(_INT)
+        index.add_incoming(ir.Constant(_INT, 0), before)
+        phis = []
+        for value in sums:
+            phi = builder.phi(_VECTOR)
+            phi.add_incoming(value, before)
+            phis.append(phi)
+        builder.cbranch(builder.icmp_signed("<", index, count), body, end)
+        builder.position_at_end(body)
+        new = step(index, phis)
+        for phi, value in zip(phis, new, strict=True):
+            phi.add_incoming(value, builder.block)
+        index.add_incoming(builder.add(index, ir.Constant(_INT, 1)), builder.block)
+        builder.branch(head)
+        builder.position_at_end(end)
+        return phis
+
+
+def _combine(rows: int) -> Any:
+    @intrinsic
+    def instruction(typing, y, row, x, count, column, weights, start, row_step, step, bias):
+        """y[row + r, column:] = bias_r + sum_i weights[start + r row_step + i step] x[i, column:], a vector wide."""
+        if not _matrix_types(y, x, weights):
+            return None
+        signature = types.void(y, types.int64, x, *(types.int64,) * 2, weights, *(types.int64,) * 4)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            code = _Code(context, builder)
+            y, row, x, count, column, weights, start, row_step, step, bias = arguments
+            y_data, width = code.data(signature.args[0], y)
+            x_data, _ = code.data(signature.args[2], x)
+            w_data, _ = code.data(signature.args[5], weights)
+            has_bias = builder.icmp_signed(">=", bias, ir.Constant(_INT, 0))
+            first = []
+            for r in range(rows):
+                place = builder.select(has_bias, builder.add(bias, ir.Constant(_INT, r)), start)
+                value = builder.load(code.at(w_data, place))
+                first.append(code.broadcast(builder.select(has_bias, value, ir.Constant(_FLOAT, 0.0))))
+
+            def add(i: Any, sums: list[Any]) -> list[Any]:
+                vector = code.load_vector(code.at(x_data, (i, width), column))
+                new = []
+                for r, value in enumerate(sums):
+                    weight = builder.load(code.at(w_data, start, (ir.Constant(_INT, r), row_step), (i, step)))
+                    new.append(code.multiply_add(code.broadcast(weight), vector, value))
+                return new
+
+            for r, value in enumerate(code.sum_loop(count, first, add)):
+                place = builder.add(row, ir.Constant(_INT, r))
+                code.store_vector(value, code.at(y_data, (place, width), column))
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return instruction
+
+
+def _correlate(rows: int) -> Any:
+    @intrinsic
+    def instruction(typing, gradient, start, x, row, dy, first, vectors):
+        """gradient[start + r] += sum over samples of x[row] dy[first + r]."""
+        if not _matrix_types(gradient, x, dy):
+            return None
+        signature = types.void(gradient, types.int64, x, types.int64, dy, *(types.int64,) * 2)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            code = _Code(context, builder)
+            gradient, start, x, row, dy, first, vectors = arguments
+            g_data, _ = code.data(signature.args[0], gradient)
+            x_data, width = code.data(signature.args[2], x)
+            d_data, _ = code.data(signature.args[4], dy)
+            lanes = ir.Constant(_INT, LANES)
+
+            def add(i: Any, sums: list[Any]) -> list[Any]:
+                vector = code.load_vector(code.at(x_data, (row, width), (i, lanes)))
+                new = []
+                for r, value in enumerate(sums):
+                    place = builder.add(first, ir.Constant(_INT, r))
+                    other = code.load_vector(code.at(d_data, (place, width), (i, lanes)))
+                    new.append(code.multiply_add(vector, other, value))
+                return new
+
+            sums = code.sum_loop(vectors, [code.constant(0.0)] * rows, add)
+            pointer = code.at(g_data, start)
+            if rows == 1:
+                total = code.total(sums[0])
+            else:
+                total = code.totals(sums)
+                pointer = builder.bitcast(pointer, total.type.as_pointer())
+            builder.store(builder.fadd(builder.load(pointer, align=4), total, flags=_FLAGS), pointer, align=4)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return instruction
+
+
+combine_rows, combine_row = _combine(ROWS), _combine(1)
+correlate_rows, correlate_row = _correlate(ROWS), _correlate(1)
+
+
+@intrinsic
+def bits_of(typing, value):
+    """Return the bits of a float32 as an int32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
+def float_of(typing, bits):
+    """Return the float32 that has these bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], _FLOAT)
+
+    return types.float32(types.int32), generate
+
+
+@intrinsic
+def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay, epsilon):
+    """One step of RMSprop on the first ``vectors`` * LANES parameters."""
+    if not _matrix_types(parameters, squares, gradient):
+        return None
+    signature = types.void(parameters, squares, gradient, types.int64, *(types.float32,) * 3)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(context, builder)
+        parameters, squares, gradient, vectors, rate, decay, epsilon = arguments
+        p_data, _ = code.data(signature.args[0], parameters)
+        s_data, _ = code.data(signature.args[1], squares)
+        g_data, _ = code.data(signature.args[2], gradient)
+        lanes = ir.Constant(_INT, LANES)
+        fresh = code.constant(0.01)  # weight of the new square; decay is 0.99 to the steps since the last one
+        rate, decay, epsilon = (code.broadcast(value) for value in (rate, decay, epsilon))
+
+        def step(i: Any, sums: list[Any]) -> list[Any]:
+            p, s, g = (code.at(data, (i, lanes)) for data in (p_data, s_data, g_data))
+            slope = code.load_vector(g)
+            square = code.multiply_add(builder.fmul(slope, slope), fresh, builder.fmul(code.load_vector(s), decay))
+            code.store_vector(square, s)
+            # The guess for 0 would overflow; a root of 1e-18 is nothing beside epsilon.
+            positive = builder.fadd(square, code.constant(1e-36), flags=_FLAGS)
+            root = builder.fmul(positive, code.inverse_root(positive), flags=_FLAGS)
+            scale = code.inverse(builder.fadd(root, epsilon, flags=_FLAGS))
+            change = builder.fmul(builder.fmul(rate, slope, flags=_FLAGS), scale, flags=_FLAGS)
+            code.store_vector(builder.fsub(code.load_vector(p), change, flags=_FLAGS), p)
+            return sums
+
+        code.sum_loop(vectors, [], step)
+        return context.get_dummy_value()
+
+    return signature, generate
