@@ -12,6 +12,10 @@ from numba.core import cgutils
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 
+from dcdi.cache import use_own_cache
+
+use_own_cache()
+
 LANES = 16
 ROWS = 8
 

@@ -13,6 +13,7 @@ INTERVENTIONAL = ("observational", "perfect", "imperfect", "unknown", "imperfect
 def sweep(dataset: Dataset, seed: int, grid: list[dict[str, Any]], **options: Any) -> Iterable[Fit | Exception]:
     """Fit a grid; combinations that differ in the penalties alone share one estimator (and a batch, on a GPU)."""
     from dcdi.estimator import DCDI
+    from dcdi.training import Schedule
 
     penalties = ("sparsity", "target_sparsity")
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -22,7 +23,8 @@ def sweep(dataset: Dataset, seed: int, grid: list[dict[str, Any]], **options: An
     results: dict[int, Fit | Exception] = {}
     for combinations in groups.values():
         rest = {name: value for name, value in combinations[0].items() if name not in penalties}
-        estimator = DCDI(**(known(dataset) | options | rest), seed=seed)
+        schedule = Schedule(mu=rest.pop("mu", Schedule.mu))
+        estimator = DCDI(**(known(dataset) | options | rest), seed=seed, schedule=schedule)
         fits = estimator.sweep(dataset, [{k: v for k, v in c.items() if k in penalties} for c in combinations])
         results |= {id(combination): fit for combination, fit in zip(combinations, fits, strict=True)}
     return [results[id(combination)] for combination in grid]

@@ -22,10 +22,17 @@ def warm_up() -> None:
 
 
 def fit(
-    dataset: Dataset, *, seed: int, sparsity: float, units: int = 16, hidden_layers: int = 2, engine: str = "auto"
+    dataset: Dataset,
+    *,
+    seed: int,
+    sparsity: float,
+    units: int = 16,
+    hidden_layers: int = 2,
+    mu: float = 1e-8,
+    engine: str = "auto",
 ) -> Fit:
     """Learn a DAG from observational data."""
-    combination = {"sparsity": sparsity, "units": units, "hidden_layers": hidden_layers, "engine": engine}
+    combination = {"sparsity": sparsity, "units": units, "hidden_layers": hidden_layers, "mu": mu, "engine": engine}
     (result,) = sweep(dataset, seed=seed, grid=[combination])
     if isinstance(result, Exception):
         raise result

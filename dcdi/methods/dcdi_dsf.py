@@ -30,6 +30,7 @@ def fit(
     hidden_layers: int = 2,
     flow_units: int = 16,
     flow_layers: int = 2,
+    mu: float = 1e-8,
     engine: str = "auto",
 ) -> Fit:
     """Learn a DAG, and the targets where they are hidden."""
@@ -40,6 +41,7 @@ def fit(
         "hidden_layers": hidden_layers,
         "flow_units": flow_units,
         "flow_layers": flow_layers,
+        "mu": mu,
         "engine": engine,
     }
     (result,) = sweep(dataset, seed=seed, grid=[combination])

@@ -28,6 +28,7 @@ def fit(
     target_sparsity: float = 1e-3,
     units: int = 16,
     hidden_layers: int = 2,
+    mu: float = 1e-8,
     engine: str = "auto",
 ) -> Fit:
     """Learn a DAG, and the targets where they are hidden."""
@@ -36,6 +37,7 @@ def fit(
         "target_sparsity": target_sparsity,
         "units": units,
         "hidden_layers": hidden_layers,
+        "mu": mu,
         "engine": engine,
     }
     (result,) = sweep(dataset, seed=seed, grid=[combination])

@@ -20,9 +20,17 @@ def warm_up() -> None:
     _common.warm_up("gaussian")
 
 
-def fit(dataset: Dataset, *, seed: int, sparsity: float, target_sparsity: float = 1e-3, engine: str = "auto") -> Fit:
+def fit(
+    dataset: Dataset,
+    *,
+    seed: int,
+    sparsity: float,
+    target_sparsity: float = 1e-3,
+    mu: float = 1e-8,
+    engine: str = "auto",
+) -> Fit:
     """Learn a DAG with linear means."""
-    combination = {"sparsity": sparsity, "target_sparsity": target_sparsity, "engine": engine}
+    combination = {"sparsity": sparsity, "target_sparsity": target_sparsity, "mu": mu, "engine": engine}
     (result,) = sweep(dataset, seed=seed, grid=[combination])
     if isinstance(result, Exception):
         raise result

@@ -28,6 +28,7 @@ os.environ.update(
     VECLIB_MAXIMUM_THREADS="1",
 )
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
+os.environ.update(NUMBA_CACHE_DIR=str(Path(RESULTS, ".cache", "numba")))
 
 
 def row_of(wildcards):
