@@ -253,7 +253,7 @@ def boosted_choice(moments: Moments, penalties: Array, candidates: list[int], st
     0.1 of the one that fits best.
     """
     m = penalties.shape[1]
-    columns = np.array(candidates)[:, None] * m + np.arange(m)
+    columns = np.array(candidates, dtype=np.int64)[:, None] * m + np.arange(m)
     blocks = moments.gram[columns[:, :, None], columns[:, None, :]]
     inverses = np.linalg.inv(
         blocks + np.apply_along_axis(np.diag, 1, _fixed_freedom(penalties[candidates], moments.rows))

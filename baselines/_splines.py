@@ -77,7 +77,7 @@ class Splines:
     def moments(self, j: int) -> Moments:
         """Return the moments of variable j over the training rows in which it is no target."""
         d = len(self.penalties)
-        products = self.products(j, self.training)
+        products = self.products(j, self.training, np.arange(self.training.shape[1]))
         rows = round(float(products[0, 0]))
         means = products[0] / max(rows, 1)
         centred = products - rows * np.outer(means, means)
@@ -90,9 +90,9 @@ class Splines:
             rows,
         )
 
-    def products(self, j: int, part: Array) -> Array:
-        """Return the sums of products over the rows of a part in which variable j is no target."""
-        chosen: Array = part[self.targets[:, j] == 0].sum(axis=0)
+    def products(self, j: int, part: Array, columns: npt.NDArray[np.int64]) -> Array:
+        """Return the sums of products of these columns over the rows of a part in which variable j is no target."""
+        chosen: Array = part[np.ix_(self.targets[:, j] == 0, columns, columns)].sum(axis=0)
         return chosen
 
 

@@ -29,7 +29,8 @@ cam_p_values <- function(X, node, parents, size) {
   p_values <- numeric(length(parents))
   p_values[model$smooth] <- overview$s.pv
   p_values[!model$smooth] <- overview$p.pv[-1]
-  p_values[is.na(p_values)] <- 1
+  # There is no p-value where an exact relation leaves no residuals (its terms stay) or a term adds nothing new.
+  p_values[is.na(p_values)] <- if (model$gam$sig2 > 0) 1 else 0
   list(p_values = p_values)
 }
 

@@ -14,8 +14,8 @@ interventions too, as in the paper (Appendix C.2).
 
 Engines: ``python`` (:mod:`baselines._additive`: cubic regression splines with 10 knots, GCV; in the search, a
 candidate's smoothing is chosen with that of the present parents held) and ``mgcv`` (R's ``gam`` with ``s(x, k = 10)``,
-thin plate splines, GCV; a hundred times slower). With fewer than 30 rows per variable both use smaller bases, one
-function per 3 rows and possible parent.
+thin plate splines, GCV; hundreds of times slower). Both use smaller bases where there are fewer than 30 rows per
+possible parent: one function for every 3 of them.
 """
 
 from collections.abc import Iterator
@@ -153,14 +153,16 @@ def _prepare(dataset: Dataset) -> tuple[npt.NDArray[np.bool_], int]:
     rows = used.sum(axis=0)
     possible = dataset.d - 1 if dataset.d < _SELECTION_FROM else min(dataset.d - 1, _SELECTED)
     fewest = int(np.argmin(rows))
-    if rows[fewest] < possible + 3:
+    needed = 2 * possible + 3  # the smallest basis has two functions per parent
+    if rows[fewest] < needed:
         raise ValueError(
             f"variable {dataset.names[fewest]!r} is no target in {rows[fewest]} training rows; CAM needs at least "
-            f"{possible + 3}, 3 more than a node may have parents"
+            f"{needed}, as a node may have {possible} parents"
         )
     for j in range(dataset.d):
-        # A variable that is constant where j is fitted can neither explain nor be told from the intercept.
-        allowed[np.ptp(dataset.X[used[:, j]], axis=0) == 0, j] = False
+        # Where j is fitted, a constant variable is no other than the intercept, and a constant j has no causes.
+        constant = np.ptp(dataset.X[used[:, j]], axis=0) == 0
+        allowed[constant | constant[j], j] = False
     size = int(np.clip(np.ceil(rows[fewest] / (3 * max(possible, 1))), 3, _BASIS))
     if dataset.d >= _SELECTION_FROM:
         splines = Splines.of(dataset, size)
@@ -185,6 +187,7 @@ class _PythonEngine:
 
     def __init__(self, dataset: Dataset, size: int) -> None:
         self._splines = Splines.of(dataset, size)
+        self._moments = [self._splines.moments(j) for j in range(dataset.d)]
         self._models = [self._empty(j) for j in range(dataset.d)]
 
     def gains(self, j: int, parents: list[int], candidates: list[int]) -> Array:
@@ -206,18 +209,18 @@ class _PythonEngine:
         for parent in parents:
             model.add(parent)
         model.tune(_ROUNDS)
-        products, d = self._splines.products(j, self._splines.heldout), len(self._models)
-        residual = np.zeros(len(products))  # the residual as a combination of (1, variables, functions)
-        functions = d + 1 + model.columns
-        residual[functions] = -model.coefficients
-        residual[0] = model.coefficients @ model.moments.mean[model.columns] - model.moments.mean_y
-        residual[j + 1] = 1
-        unit = float(self._splines.scale[j]) ** 2
-        errors = max(float(residual @ products @ residual), 0.0)
-        return model.rss / model.moments.rows * unit, errors * unit, round(float(products[0, 0]))
+        # The residual is a combination of the constant, y and the model's functions; the moments do the rest.
+        intercept = model.moments.mean_y - model.coefficients @ model.moments.mean[model.columns]
+        residual = np.concatenate([[-intercept, 1.0], -model.coefficients])
+        columns = np.concatenate([[0, 1 + j], 1 + len(self._models) + model.columns])
+        sums = []
+        for part in (self._splines.training, self._splines.heldout):
+            products = self._splines.products(j, part, columns)
+            sums.append(max(float(residual @ products @ residual), 0.0) * float(self._splines.scale[j]) ** 2)
+        return sums[0] / model.moments.rows, sums[1], round(float(products[0, 0]))
 
     def _empty(self, j: int) -> AdditiveModel:
-        return AdditiveModel(self._splines.moments(j), self._splines.penalties)
+        return AdditiveModel(self._moments[j], self._splines.penalties)
 
 
 class _MgcvEngine:
