@@ -1,6 +1,10 @@
 # The regressions of CAM with mgcv: smooth terms of at most `size` basis functions, smoothing by GCV.
 # X holds the rows in which `node` is no target; nodes are counted from 1.
 
+cam_versions <- function() {
+  list(R = as.character(getRversion()), mgcv = as.character(packageVersion("mgcv")))
+}
+
 cam_model <- function(X, node, parents, size) {
   colnames(X) <- paste0("V", seq_len(ncol(X)))
   values <- vapply(parents, function(i) length(unique(X[, i])), 0L)

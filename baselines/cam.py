@@ -47,7 +47,7 @@ Array = npt.NDArray[np.float64]
 class Engine(Protocol):
     """Additive regressions on the training rows in which variable j is no target."""
 
-    name: str
+    info: dict[str, Any]
 
     def gains(self, j: int, parents: list[int], candidates: list[int]) -> Array:
         """Return by how much each candidate would lower the logarithm of the residual variance."""
@@ -102,7 +102,7 @@ class _Search:
 
     def prune(self, cutoff: float) -> Fit:
         graph = (self.p_values < cutoff).astype(np.int8)
-        return Fit(graph, heldout_nll=self._heldout_nll(graph), info={"engine": self.engine.name})
+        return Fit(graph, heldout_nll=self._heldout_nll(graph), info=self.engine.info)
 
     def _heldout_nll(self, graph: npt.NDArray[np.int8]) -> float | None:
         if self.dataset.heldout is None:
@@ -183,9 +183,8 @@ def _engine(name: str, dataset: Dataset, size: int) -> Engine:
 class _PythonEngine:
     """Penalised regression on precomputed moments."""
 
-    name = "python"
-
     def __init__(self, dataset: Dataset, size: int) -> None:
+        self.info = {"engine": "python"}
         self._splines = Splines.of(dataset, size)
         self._moments = [self._splines.moments(j) for j in range(dataset.d)]
         self._models = [self._empty(j) for j in range(dataset.d)]
@@ -226,9 +225,9 @@ class _PythonEngine:
 class _MgcvEngine:
     """R's mgcv, through ``cam.R``."""
 
-    name = "mgcv"
-
     def __init__(self, dataset: Dataset, size: int) -> None:
+        versions = _r.call("cam.R", "cam_versions", packages=["mgcv"])
+        self.info = {"engine": "mgcv"} | {name: str(version[0]) for name, version in versions.items()}
         self._X, self._size = dataset.X, size
         self._training = dataset.training[:, None] & ~dataset.targeted
         self._heldout = ~dataset.training[:, None] & ~dataset.targeted

@@ -70,7 +70,9 @@ def test_engines_agree() -> None:
     data = small()
     for cutoff in (1e-6, 1e-2):
         python, mgcv = (cam.fit(data, seed=0, cutoff=cutoff, engine=engine) for engine in ("python", "mgcv"))
-        assert (python.info["engine"], mgcv.info["engine"]) == ("python", "mgcv")
+        assert python.info == {"engine": "python"}
+        assert mgcv.info["engine"] == "mgcv"
+        assert mgcv.info["mgcv"].startswith("1.")
         assert shd(python.graph, mgcv.graph) <= 1
         assert python.heldout_nll == pytest.approx(mgcv.heldout_nll, abs=0.01)
 
