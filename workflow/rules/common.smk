@@ -36,10 +36,11 @@ def row_of(wildcards):
 
 
 def source_of(row):
-    """Fingerprint of a method: its file in baselines/ with the helpers there, or its whole package in dcdi/."""
+    """Fingerprint of a method: its files in baselines/ with the helpers there, or its whole package in dcdi/."""
     folder = row.method.file.parent
     if folder.parent == ROOT:
-        return fingerprint(row.method.file, *sorted(folder.glob("_*.py")))
+        r_file = row.method.file.with_suffix(".R")
+        return fingerprint(row.method.file, *sorted(folder.glob("_*.py")), *([r_file] if r_file.exists() else []))
     return fingerprint(folder.parent)
 
 
