@@ -15,7 +15,7 @@ from tests.project import ROOT
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 REQUIREMENTS = sorted((ROOT / "envs").glob("requirements*.txt"))
 PIN = re.compile(r"[A-Za-z0-9][\w.-]*==\d[\w.]*")
-CONDA_NAMES = {"matplotlib-base": "matplotlib"}
+CONDA_NAMES = {"matplotlib-base": "matplotlib", "pytorch": "torch"}
 # What conda needs beside the pins: the interpreter, and pip for what has no conda package.
 NOT_FROM_PIP = {"python", "pip"}
 
@@ -40,7 +40,8 @@ def pins(path: Path) -> dict[str, str]:
 CONSTRAINTS = pins(ROOT / "envs" / "constraints.txt")
 # Installed without dependencies, so it is no part of the constraints.
 WITHOUT_DEPENDENCIES = pins(ROOT / "envs" / "requirements-nodeps.txt")
-EVERY_PIN = CONSTRAINTS | WITHOUT_DEPENDENCIES
+OPTIONAL = pins(ROOT / "envs" / "requirements-r.txt")
+EVERY_PIN = CONSTRAINTS | WITHOUT_DEPENDENCIES | OPTIONAL
 
 
 def environment(path: Path) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
@@ -65,10 +66,11 @@ def environment(path: Path) -> tuple[dict[str, str], dict[str, str], dict[str, A
 def test_a_conda_environment_has_exact_pins_that_agree_with_the_constraints(path: Path) -> None:
     conda, pip, content = environment(path)
     assert set(content) == {"channels", "dependencies"}
-    assert content["channels"] == ["conda-forge", "nodefaults"]
+    others = ["bioconda"] if path.stem == "r" else []  # the only channel that has r-pcalg
+    assert content["channels"] == ["conda-forge", *others, "nodefaults"]
     assert conda["python"] == "3.11"
     for name, version in (conda | pip).items():
-        if name not in NOT_FROM_PIP:
+        if name not in NOT_FROM_PIP and not name.startswith("r-"):
             assert EVERY_PIN[normal(name)] == version, name
     assert ("pip" in conda) == bool(pip)
 
@@ -106,7 +108,7 @@ def test_the_environment_of_every_rule_and_method_exists() -> None:
     rules = [*(ROOT / "workflow" / "rules").glob("*.smk"), *(ROOT / "baselines").glob("*.smk")]
     named = {name for path in rules for name in re.findall(r'envs/([\w-]+)\.yaml"', path.read_text(encoding="utf-8"))}
     named |= {load_method(name).environment for name, file in available().items() if file.suffix == ".py"}
-    assert named == {path.stem for path in ENVS}
+    assert named | {"r"} == {path.stem for path in ENVS}  # r: for the engines in R, which a user asks for
 
 
 def tracked() -> list[Path]:

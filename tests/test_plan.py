@@ -191,7 +191,8 @@ def test_presets_are_valid_and_named_after_their_file(preset: str) -> None:
     plan = Plan(configuration(preset))
     assert plan.config["preset"] == preset
     assert list(plan.experiments) == plan.config["run"]
-    assert set(plan.rows) == {"empty", "random", "sortnregress"}
+    assert {"empty", "random", "sortnregress"} < set(plan.rows)
+    assert {"DCDI-G", "CAM", "JCI-PC"} <= {row.label for row in plan.rows.values()}
 
 
 @pytest.mark.parametrize(
@@ -348,7 +349,7 @@ def test_seeds_of_cells_depend_on_nothing_else() -> None:
     turned["experiments"]["perfect"]["methods"].reverse()
     other = Plan(turned)
     shared = [(name, "02") for name in quick.conditions]
-    assert len(shared) == 13
+    assert len(shared) == len(quick.conditions) > 8
     for cell in shared:
         assert paper.data_seed(*cell) == quick.data_seed(*cell) == other.data_seed(*cell)
         for name in quick.rows:
@@ -384,8 +385,10 @@ def test_the_figures_of_the_paper() -> None:
     figures = {
         name: axes for shown in Plan(configuration()).experiments.values() for name, axes in figure_axes(shown).items()
     }
-    five = ("perfect", "imperfect", "unknown", "uniform_intervention", "small_change")
-    assert figures == {f"{name}-d{nodes}": ("edges_per_node", nodes) for name in five for nodes in (10, 20)} | {
+    both = ("perfect", "imperfect", "unknown", "uniform_intervention", "small_change")
+    both += ("ablation_perfect", "ablation_imperfect", "ablation_unknown")
+    assert figures == {f"{name}-d{nodes}": ("edges_per_node", nodes) for name in both for nodes in (10, 20)} | {
+        "linear_model-d20": ("edges_per_node", 20),
         "two_node_perfect-d2": ("edges_per_node", 2),
         "two_node_imperfect-d2": ("edges_per_node", 2),
         "number_of_interventions-d20": ("settings", 20),

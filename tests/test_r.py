@@ -103,7 +103,7 @@ def hide_r(patch: pytest.MonkeyPatch) -> None:
 
 def break_rpy2(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(importlib.util, "find_spec", lambda *_: object())
-    patch.setattr(shutil, "which", lambda *_, **__: "/usr/bin/R")
+    patch.setattr(shutil, "which", lambda *_, **__: "R")
 
     def fail() -> Any:
         raise OSError("libR.so: undefined symbol")

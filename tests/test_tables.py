@@ -243,7 +243,7 @@ def test_published_rows_stand_beside_the_data_of_the_paper_only() -> None:
 
 def test_one_table_per_mechanism() -> None:
     names = [name for shown in Plan(configuration("quick")).experiments.values() for name in table_names(shown)]
-    mechanisms = ("linear", "anm", "nn")
+    mechanisms = ("linear", "nn")
     expected = [f"{name}-{m}" for name in ("perfect", "imperfect", "unknown") for m in mechanisms]
     assert names == [*expected, "sachs"]
 
@@ -253,7 +253,7 @@ def test_the_caption_names_convention_and_number_of_data_sets(convention: str) -
     shown = Plan(configuration("quick", convention=convention)).experiments["perfect"]
     for made in build_tables(shown, metric_frame([])):
         assert f"data convention `{convention}`" in made.caption
-        assert "mean ± standard deviation over 3 data sets per condition" in made.caption
+        assert "mean ± standard deviation over 2 data sets per condition" in made.caption
         assert f"data convention {convention.replace('_', chr(92) + '_')}" in to_latex(made)
     (sachs,) = build_tables(Plan(configuration()).experiments["sachs"], metric_frame([]))
     assert "as given" in sachs.caption
