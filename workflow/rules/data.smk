@@ -49,7 +49,7 @@ rule own_file:
     log:
         "logs/data/{condition}/00.log",
     wildcard_constraints:
-        condition="|".join(FILES) or "none",
+        condition="|".join(map(re.escape, FILES)) or "none",
     conda:
         "../../envs/benchmark.yaml"
     params:

@@ -19,7 +19,7 @@ rule figures:
         "../../envs/benchmark.yaml"
     params:
         config=config,
-        source=fingerprint(LIBRARY / "figures.py"),
+        source=fingerprint(LIBRARY / "figures.py", LIBRARY / "plan.py"),
     message:
         "Draw figures"
     script:

@@ -3,6 +3,7 @@ rule report:
         metrics="metrics.csv",
         costs="costs.csv",
         comparison="reproduction.csv",
+        published=PUBLISHED,
         tables=TABLES,
         figures=[figure for figure in FIGURES if figure.endswith(".png")],
         template=str(ROOT / "workflow" / "report" / "report.html.j2"),
@@ -15,7 +16,7 @@ rule report:
         "../../envs/benchmark.yaml"
     params:
         config=config,
-        source=fingerprint(LIBRARY / "report.py", LIBRARY / "tables.py"),
+        source=f"{TABLE_SOURCE} {fingerprint(LIBRARY / 'report.py')}",
     message:
         "Write the report"
     script:

@@ -6,12 +6,14 @@ TABLES = [
     for name in table_names(experiment)
     for kind in ("csv", "md", "tex")
 ]
-TABLE_SOURCE = fingerprint(*(LIBRARY / f"{name}.py" for name in ("tables", "reproduction")))
+PUBLISHED = str(ROOT / "resources" / "paper" / "results.csv")
+TABLE_SOURCE = fingerprint(*(LIBRARY / f"{name}.py" for name in ("tables", "reproduction", "published")))
 
 
 rule tables:
     input:
-        "metrics.csv",
+        metrics="metrics.csv",
+        published=PUBLISHED,
     output:
         TABLES,
     log:
@@ -30,7 +32,7 @@ rule tables:
 rule reproduction:
     input:
         metrics="metrics.csv",
-        published=str(ROOT / "resources" / "paper" / "results.csv"),
+        published=PUBLISHED,
     output:
         csv="reproduction.csv",
         md="reproduction.md",

@@ -8,7 +8,7 @@ from benchmark.plan import Plan
 from benchmark.tables import build_tables, write_table
 
 with logged(snakemake.log[0], "tables"):
-    metrics = read_table(snakemake.input[0])
+    metrics = read_table(snakemake.input.metrics)
     for experiment in Plan(snakemake.config).experiments.values():
         for table in build_tables(experiment, metrics):
             write_table(table, Path("tables"))
