@@ -33,6 +33,7 @@ and, where it helps,
 """
 
 import difflib
+import functools
 import importlib
 import inspect
 import itertools
@@ -93,8 +94,9 @@ class Method:
         """Names that ``fit`` takes beside the data set and the seed."""
         if self.fit is None:
             return set()
+        fixed = self.fit.keywords if isinstance(self.fit, functools.partial) else {}
         parameters = inspect.signature(self.fit).parameters.values()
-        return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"seed"}
+        return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"seed", *fixed}
 
 
 def available() -> dict[str, Path]:

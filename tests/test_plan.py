@@ -385,8 +385,8 @@ def test_the_figures_of_the_paper() -> None:
     figures = {
         name: axes for shown in Plan(configuration()).experiments.values() for name, axes in figure_axes(shown).items()
     }
-    both = ("perfect", "imperfect", "unknown", "uniform_intervention", "small_change")
-    both += ("ablation_perfect", "ablation_imperfect", "ablation_unknown")
+    both: tuple[str, ...] = ("perfect", "imperfect", "unknown", "uniform_intervention", "small_change")
+    both = (*both, "ablation_perfect", "ablation_imperfect", "ablation_unknown")
     assert figures == {f"{name}-d{nodes}": ("edges_per_node", nodes) for name in both for nodes in (10, 20)} | {
         "linear_model-d20": ("edges_per_node", 20),
         "two_node_perfect-d2": ("edges_per_node", 2),

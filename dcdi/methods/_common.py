@@ -1,33 +1,61 @@
 """What the DCDI methods share."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from benchmark.dataset import Dataset, Fit
 
 # Paper, Table of hyperparameter search spaces.
 SPARSITIES = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0]
+PENALTIES = ("sparsity", "target_sparsity")
 INTERVENTIONAL = ("observational", "perfect", "imperfect", "unknown", "imperfect-unknown")
 
 
-def sweep(dataset: Dataset, seed: int, grid: list[dict[str, Any]], **options: Any) -> Iterable[Fit | Exception]:
-    """Fit a grid; combinations that differ in the penalties alone share one estimator (and a batch, on a GPU)."""
+def fit(
+    dataset: Dataset,
+    *,
+    seed: int,
+    sparsity: float,
+    target_sparsity: float = 1e-3,
+    units: int = 16,
+    hidden_layers: int = 2,
+    flow_units: int = 16,
+    flow_layers: int = 2,
+    mu: float = 1e-8,
+    engine: str = "auto",
+    **options: str,
+) -> Fit:
+    """Learn a DAG, and the targets where they are hidden."""
+    combination = {
+        "sparsity": sparsity,
+        "target_sparsity": target_sparsity,
+        "units": units,
+        "hidden_layers": hidden_layers,
+        "flow_units": flow_units,
+        "flow_layers": flow_layers,
+        "mu": mu,
+        "engine": engine,
+    }
+    (result,) = sweep(dataset, seed=seed, grid=[combination], **options)
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]], **options: Any) -> Iterator[Fit | Exception]:
+    """Fit a grid in its order; neighbours that differ in the penalties alone are one batch on a GPU."""
     from dcdi.estimator import DCDI
     from dcdi.training import Schedule
 
-    penalties = ("sparsity", "target_sparsity")
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for combination in grid:
-        rest = {name: value for name, value in combination.items() if name not in penalties}
-        groups.setdefault(repr(sorted(rest.items())), []).append(combination)
-    results: dict[int, Fit | Exception] = {}
-    for combinations in groups.values():
-        rest = {name: value for name, value in combinations[0].items() if name not in penalties}
-        schedule = Schedule(mu=rest.pop("mu", Schedule.mu))
-        estimator = DCDI(**(known(dataset) | options | rest), seed=seed, schedule=schedule)
-        fits = estimator.sweep(dataset, [{k: v for k, v in c.items() if k in penalties} for c in combinations])
-        results |= {id(combination): fit for combination, fit in zip(combinations, fits, strict=True)}
-    return [results[id(combination)] for combination in grid]
+    def architecture(combination: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in combination.items() if name not in PENALTIES}
+
+    for rest, group in itertools.groupby(grid, key=architecture):
+        schedule = Schedule(mu=rest.get("mu", Schedule.mu))
+        sizes = {name: value for name, value in rest.items() if name != "mu"}
+        estimator = DCDI(**(known(dataset) | options | sizes), seed=seed, schedule=schedule)
+        yield from estimator.sweep(dataset, [{name: c[name] for name in PENALTIES if name in c} for c in group])
 
 
 def known(dataset: Dataset) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """DCDI-DSF: conditionals are deep sigmoidal flows (paper, Section 3.4)."""
 
-from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
-from benchmark.dataset import Dataset, Fit
 from dcdi.methods import _common
 
 LABEL = "DCDI-DSF"
@@ -12,44 +10,7 @@ SPACE = {"sparsity": _common.SPARSITIES}
 SELECTION = "heldout"
 ENVIRONMENT = "dcdi"
 PACKAGES = ("numba", "torch")
-OPTIONS: dict[str, Any] = {"density": "dsf"}
 
-
-def warm_up() -> None:
-    """Compile."""
-    _common.warm_up("dsf")
-
-
-def fit(
-    dataset: Dataset,
-    *,
-    seed: int,
-    sparsity: float,
-    target_sparsity: float = 1e-3,
-    units: int = 16,
-    hidden_layers: int = 2,
-    flow_units: int = 16,
-    flow_layers: int = 2,
-    mu: float = 1e-8,
-    engine: str = "auto",
-) -> Fit:
-    """Learn a DAG, and the targets where they are hidden."""
-    combination = {
-        "sparsity": sparsity,
-        "target_sparsity": target_sparsity,
-        "units": units,
-        "hidden_layers": hidden_layers,
-        "flow_units": flow_units,
-        "flow_layers": flow_layers,
-        "mu": mu,
-        "engine": engine,
-    }
-    (result,) = sweep(dataset, seed=seed, grid=[combination])
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]]) -> Iterable[Fit | Exception]:
-    """Fit each combination."""
-    return _common.sweep(dataset, seed, grid, **OPTIONS)
+fit = partial(_common.fit, density="dsf")
+sweep = partial(_common.sweep, density="dsf")
+warm_up = partial(_common.warm_up, "dsf")

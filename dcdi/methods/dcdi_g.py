@@ -1,9 +1,7 @@
 """DCDI-G: Gaussian conditionals (paper, Section 3)."""
 
-from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
-from benchmark.dataset import Dataset, Fit
 from dcdi.methods import _common
 
 LABEL = "DCDI-G"
@@ -12,40 +10,7 @@ SPACE = {"sparsity": _common.SPARSITIES}
 SELECTION = "heldout"
 ENVIRONMENT = "dcdi"
 PACKAGES = ("numba", "torch")
-OPTIONS: dict[str, Any] = {"density": "gaussian"}
 
-
-def warm_up() -> None:
-    """Compile."""
-    _common.warm_up("gaussian")
-
-
-def fit(
-    dataset: Dataset,
-    *,
-    seed: int,
-    sparsity: float,
-    target_sparsity: float = 1e-3,
-    units: int = 16,
-    hidden_layers: int = 2,
-    mu: float = 1e-8,
-    engine: str = "auto",
-) -> Fit:
-    """Learn a DAG, and the targets where they are hidden."""
-    combination = {
-        "sparsity": sparsity,
-        "target_sparsity": target_sparsity,
-        "units": units,
-        "hidden_layers": hidden_layers,
-        "mu": mu,
-        "engine": engine,
-    }
-    (result,) = sweep(dataset, seed=seed, grid=[combination])
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]]) -> Iterable[Fit | Exception]:
-    """Fit each combination."""
-    return _common.sweep(dataset, seed, grid, **OPTIONS)
+fit = partial(_common.fit, density="gaussian")
+sweep = partial(_common.sweep, density="gaussian")
+warm_up = partial(_common.warm_up, "gaussian")
