@@ -25,7 +25,7 @@ from dcdi.kernels import (
     sample_masks,
     uniform,
 )
-from dcdi.simd import LANES
+from dcdi.simd import LANES, flush_denormals
 
 # How a targeted variable is modelled.
 LEFT_OUT = 0  # its term is dropped (perfect, known), or there is no target (DCD)
@@ -338,6 +338,7 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
     counts, indices, drawn = buffers.counts, buffers.indices, buffers.columns
     base = parameters.weights[:d].reshape(-1), squares.weights[:d].reshape(-1), gradient.weights[:d].reshape(-1)
     h, total = 0.0, 0.0
+    control = flush_denormals(np.uint32(0))
     for _ in range(iterations):
         clock[0] += 1
         _draw_rows(rows, row_state, counts, indices, drawn, m)
@@ -375,6 +376,7 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
                 parameters.logits.reshape(-1), squares.logits.reshape(-1), gradient.logits.reshape(-1), rate,
                 RMSPROP_DECAY,
             )  # fmt: skip
+    flush_denormals(control)
     return total / (max(iterations, 1) * m * d), h
 
 
@@ -386,6 +388,7 @@ def mean_nll(rows, parameters, gradient, shape, frozen, state, buffers):
     indices = buffers.indices
     _odds(parameters.logits, buffers.odds)
     total = 0.0
+    control = flush_denormals(np.uint32(0))
     for start in range(0, n, m):
         count = min(m, n - start)
         wide = (count + LANES - 1) // LANES * LANES
@@ -396,4 +399,5 @@ def mean_nll(rows, parameters, gradient, shape, frozen, state, buffers):
         buffers.free[:, count:wide] = ZERO
         for child in range(d):
             total += _variable(child, rows, parameters, gradient, shape, frozen, state, ONE, buffers, False, wide)
+    flush_denormals(control)
     return total / (n * d)
