@@ -19,8 +19,8 @@ class EssentialGraph:
 
     parents: tuple[int, ...]
     neighbours: tuple[int, ...]
-    children: tuple[int, ...] = field(init=False, compare=False)
-    adjacent: tuple[int, ...] = field(init=False, compare=False)
+    children: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    adjacent: tuple[int, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         children = [0] * len(self.parents)
@@ -31,18 +31,18 @@ class EssentialGraph:
         object.__setattr__(self, "children", tuple(children))
         object.__setattr__(self, "adjacent", tuple(pa | ne | ch for pa, ne, ch in everything))
 
-    def reaches(self, start: int, goal: int, avoiding: int) -> bool:
-        """Whether a path of directed (followed forwards) and undirected edges leads from one set to another."""
-        seen, frontier = avoiding | start, start
+    def reachable(self, start: int, avoiding: int) -> int:
+        """Return the nodes to which paths of directed (followed forwards) and undirected edges lead, start included."""
+        seen, frontier = start, start
+        closed = avoiding | start
         while frontier:
-            if frontier & goal:
-                return True
             reached = 0
             for node in members(frontier):
                 reached |= self.children[node] | self.neighbours[node]
-            frontier = reached & ~seen
+            frontier = reached & ~closed
+            closed |= frontier
             seen |= frontier
-        return False
+        return seen
 
     def to_matrix(self) -> npt.NDArray[np.int8]:
         """Return [d x d] with both entries 1 for an undirected edge."""
@@ -134,14 +134,14 @@ def elimination_order(
     """Order the nodes by maximum cardinality search: next is a node with the most neighbours already chosen.
 
     Orienting a chordal graph along such an order makes no collider. ``first`` starts it: a clique of each
-    undirected component. Ties go to the node with the lowest ``priority``.
+    undirected component. Ties go to the node with the lowest ``priority``; nodes without neighbours are left out.
     """
     order = list(first)
     rank = range(len(neighbours)) if priority is None else priority
     chosen = 0
     for node in order:
         chosen |= 1 << node
-    rest = {node for node in range(len(neighbours)) if not chosen >> node & 1}
+    rest = {node for node, near in enumerate(neighbours) if near and not chosen >> node & 1}
     while rest:
         node = max(rest, key=lambda node: ((neighbours[node] & chosen).bit_count(), -rank[node]))
         order.append(node)
@@ -176,12 +176,12 @@ def maximal_cliques(neighbours: Sequence[int], within: int) -> tuple[int, ...]:
     if not within:
         return (0,)
     inside = [nodes & within if within >> node & 1 else 0 for node, nodes in enumerate(neighbours)]
-    before, cliques = 0, list[int]()
+    before = 0
+    cliques = [1 << node for node in members(within) if not inside[node]]
     for node in elimination_order(inside):
-        if within >> node & 1:
-            # Every maximal clique is a node with its neighbours before it (Blair and Peyton 1993).
-            cliques.append(1 << node | inside[node] & before)
-            before |= 1 << node
+        # Every maximal clique is a node with its neighbours before it (Blair and Peyton 1993).
+        cliques.append(1 << node | inside[node] & before)
+        before |= 1 << node
     return tuple(one for one in cliques if not any(one & ~other == 0 and one != other for other in cliques))
 
 

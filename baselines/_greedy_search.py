@@ -62,6 +62,9 @@ class Candidates(NamedTuple):
         return fixed | subset(number, optional)
 
 
+Entry = tuple[float, int, int, int, Candidates]  # the negative gain, u, v and the place among their candidates
+
+
 class GreedySearch:
     """GIES over one data set; :meth:`run` it for as many penalties as needed."""
 
@@ -70,6 +73,7 @@ class GreedySearch:
         self._tolerance = ROUNDING * score.rows
         self._steps: dict[tuple[Phase, EssentialGraph], Step | None] = {}
         self._candidates: dict[Key, Candidates] = {}
+        self._last_insertions: dict[int, tuple[object, list[Entry]]] = {}
         self._find: dict[Phase, Callable[[EssentialGraph], Step | None]] = {
             "insert": self._best_insertion,
             "delete": self._best_deletion,
@@ -87,14 +91,17 @@ class GreedySearch:
                 graph = self._climb(graph, phase, penalty)
         return graph
 
+    def best_step(self, graph: EssentialGraph, phase: Phase) -> Step | None:
+        """Return the step of this phase that adds most to the likelihood (or, of turns, None where none does)."""
+        if (phase, graph) not in self._steps:
+            self._steps[phase, graph] = self._find[phase](graph)
+        return self._steps[phase, graph]
+
     def _climb(self, graph: EssentialGraph, phase: Phase, penalty: float) -> EssentialGraph:
         passed: set[EssentialGraph] = set()
         while graph not in passed:
             passed.add(graph)
-            key = (phase, graph)
-            if key not in self._steps:
-                self._steps[key] = self._find[phase](graph)
-            step = self._steps[key]
+            step = self.best_step(graph, phase)
             if step is None or step.gain - penalty * EDGES[phase] <= self._tolerance:
                 break
             graph = step.graph
@@ -104,18 +111,29 @@ class GreedySearch:
 
     def _best_insertion(self, graph: EssentialGraph) -> Step | None:
         """Insert u -> v (Chickering 2002, Theorem 15): no path from v to u may avoid C."""
-        pairs = {}
-        for v in range(self._score.nodes):
-            cliques = maximal_cliques(graph.neighbours, graph.neighbours[v])
-            for u in range(self._score.nodes):
-                if u != v and not graph.adjacent[v] >> u & 1:
-                    pairs[u, v] = self._joining(graph, u, v, cliques)
-        for gain, u, v, chosen in _best_first(pairs):
-            if not graph.reaches(1 << v, 1 << u, avoiding=chosen):
+        reachable: dict[tuple[int, int], int] = {}
+        queue = [entry for v in range(self._score.nodes) for entry in self._insertions(graph, v)]
+        for gain, u, v, chosen in _best_first(queue):
+            if (v, chosen) not in reachable:
+                reachable[v, chosen] = graph.reachable(1 << v, avoiding=chosen)
+            if not reachable[v, chosen] >> u & 1:
                 dag = orient(graph, elimination_order(graph.neighbours, [*members(chosen), v]))
                 dag[v] |= 1 << u
                 return Step(gain, essential_graph(dag, self._score.cut))
         return None
+
+    def _insertions(self, graph: EssentialGraph, v: int) -> list[Entry]:
+        """Return the best candidate for each u -> v; most steps leave those of most nodes as they were."""
+        near = graph.neighbours[v]
+        cliques = maximal_cliques(graph.neighbours, near)
+        common = tuple(nodes & near for nodes in graph.adjacent) if near else ()
+        state = (graph.parents[v], graph.adjacent[v], cliques, common)
+        known, entries = self._last_insertions.get(v, (None, []))
+        if known != state:
+            absent = [u for u in range(self._score.nodes) if u != v and not graph.adjacent[v] >> u & 1]
+            entries = [entry for u in absent for entry in _entry(u, v, self._joining(graph, u, v, cliques))]
+            self._last_insertions[v] = (state, entries)
+        return entries
 
     def _best_deletion(self, graph: EssentialGraph) -> Step | None:
         """Delete u -> v or u - v; every clique C of common neighbours gives a member to delete it from."""
@@ -142,17 +160,17 @@ class GreedySearch:
 
     def _best_turn(self, graph: EssentialGraph) -> Step | None:
         """Turn v -> u into u -> v (Hauser and Buehlmann 2012, Propositions 31 and 34)."""
-        pairs = {}
+        queue: list[Entry] = []
         for v in range(self._score.nodes):
             cliques = maximal_cliques(graph.neighbours, graph.neighbours[v])
             for u in members(graph.children[v]):
                 lost = self._score.gains(v, u, graph.parents[u] & ~(1 << v), 0)[0]
                 joining = self._joining(graph, u, v, cliques)
-                pairs[u, v] = joining._replace(gains=joining.gains - lost)
+                queue += _entry(u, v, joining._replace(gains=joining.gains - lost))
             for u in members(graph.neighbours[v]):
                 if graph.neighbours[v] & ~graph.neighbours[u] & ~(1 << u):
-                    pairs[u, v] = self._turning(graph, u, v, cliques)
-        for gain, u, v, chosen in _best_first(pairs):
+                    queue += _entry(u, v, self._turning(graph, u, v, cliques))
+        for gain, u, v, chosen in _best_first(queue):
             if gain <= self._tolerance:
                 break
             if self._may_turn(graph, u, v, chosen):
@@ -169,10 +187,10 @@ class GreedySearch:
         if graph.children[v] >> u & 1:
             closed = chosen | graph.neighbours[u] | 1 << v
             start = (graph.children[v] & ~(1 << u) | graph.neighbours[v]) & ~closed
-            return not graph.reaches(start, 1 << u, avoiding=closed)
+            return not graph.reachable(start, avoiding=closed) >> u & 1
         common = graph.neighbours[v] & graph.neighbours[u]
         outside = ~(graph.neighbours[v] & ~(1 << u))
-        return not graph.reaches(chosen & ~common, common & ~chosen, avoiding=outside | chosen & common)
+        return not graph.reachable(chosen & ~common, avoiding=outside | chosen & common) & common & ~chosen
 
     # --- what is known about a pair of nodes
 
@@ -239,13 +257,16 @@ def _ranked(gains: list[Values], cliques: list[tuple[int, int]], above: float = 
     return Candidates(every[order], number[order], cliques)
 
 
-def _best_first(pairs: dict[tuple[int, int], Candidates]) -> Iterator[tuple[float, int, int, int]]:
-    """Yield gain, u, v and C over all pairs in descending order of gain."""
-    queue = [(-float(some.gains[0]), pair, 0) for pair, some in pairs.items() if len(some.gains)]
+def _entry(u: int, v: int, candidates: Candidates) -> list[Entry]:
+    """Return the best candidate as it is queued, or nothing where there is none."""
+    return [(-float(candidates.gains[0]), u, v, 0, candidates)] if len(candidates.gains) else []
+
+
+def _best_first(queue: list[Entry]) -> Iterator[tuple[float, int, int, int]]:
+    """Yield gain, u, v and C in descending order of gain; of equals, the one with the lowest u and v is first."""
     heapq.heapify(queue)
     while queue:
-        negative, pair, place = heapq.heappop(queue)
-        some = pairs[pair]
-        yield -negative, *pair, some.chosen(place)
-        if place + 1 < len(some.gains):
-            heapq.heappush(queue, (-float(some.gains[place + 1]), pair, place + 1))
+        negative, u, v, place, candidates = heapq.heappop(queue)
+        yield -negative, u, v, candidates.chosen(place)
+        if place + 1 < len(candidates.gains):
+            heapq.heappush(queue, (-float(candidates.gains[place + 1]), u, v, place + 1, candidates))

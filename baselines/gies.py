@@ -82,9 +82,9 @@ def _with_pcalg(dataset: Dataset, penalty: float) -> EssentialGraph:
     return EssentialGraph.from_matrix(found["essential_graph"])
 
 
-def _target_sets(dataset: Dataset) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
+def _target_sets(dataset: Dataset) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the distinct target sets of the rows to fit on and the number of each row's, from 1 as R counts."""
     assert dataset.targets is not None  # the score has refused unknown targets
     rows = dataset.targets[dataset.setting[dataset.training]]
     targets, index = np.unique(rows, axis=0, return_inverse=True)
-    return targets, np.ravel(index) + 1
+    return targets.astype(np.int32), np.ravel(index).astype(np.int32) + 1
