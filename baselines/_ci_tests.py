@@ -20,7 +20,7 @@ Nodes = tuple[int, ...]
 DETERMINED = 1e-10
 
 
-class Tests(Protocol):
+class PValues(Protocol):
     """What the searches need to know of a data set."""
 
     def independence(self, i: int, j: int, given: Nodes) -> float:
@@ -36,20 +36,20 @@ class Memo:
     Arguments are brought into one order first, so that a p-value does not depend on who asks for it first.
     """
 
-    def __init__(self, tests: Tests) -> None:
+    def __init__(self, tests: PValues) -> None:
         self._tests = tests
         self._independence: dict[tuple[int, int, Nodes], float] = {}
         self._invariance: dict[tuple[int, int, Nodes], float] = {}
 
     def independence(self, i: int, j: int, given: Nodes) -> float:
-        """See :class:`Tests`."""
+        """See :class:`PValues`."""
         key = (min(i, j), max(i, j), tuple(sorted(given)))
         if key not in self._independence:
             self._independence[key] = self._tests.independence(*key)
         return self._independence[key]
 
     def invariance(self, i: int, setting: int, given: Nodes) -> float:
-        """See :class:`Tests`."""
+        """See :class:`PValues`."""
         key = (i, setting, tuple(sorted(given)))
         if key not in self._invariance:
             self._invariance[key] = self._tests.invariance(*key)
@@ -65,7 +65,7 @@ def make_tests(dataset: Dataset, test: str, seed: int) -> Memo:
     """Return the tests of a name: "gauss", "kci" (as in the paper) or "rcit"."""
     from baselines._kernel_tests import AdditiveKernelTests, RandomFeatureTests
 
-    known: dict[str, Callable[[], Tests]] = {
+    known: dict[str, Callable[[], PValues]] = {
         "gauss": lambda: GaussianTests(dataset),
         "kci": lambda: AdditiveKernelTests(dataset),
         "rcit": lambda: RandomFeatureTests(dataset, seed),
@@ -106,7 +106,7 @@ class GaussianTests:
         self._by_node: dict[tuple[int, Nodes], Array] = {}
 
     def independence(self, i: int, j: int, given: Nodes) -> float:
-        """See :class:`Tests`."""
+        """See :class:`PValues`."""
         from scipy.special import erfc
 
         freedom = self._n[0] - len(given) - 3
@@ -116,9 +116,10 @@ class GaussianTests:
         C = self._correlation
         left = C[np.ix_(pair, pair)]
         if rest:
-            left = left - C[np.ix_(pair, rest)] @ np.linalg.pinv(C[np.ix_(rest, rest)], hermitian=True) @ C[
-                np.ix_(rest, pair)
-            ]
+            left = (
+                left
+                - C[np.ix_(pair, rest)] @ np.linalg.pinv(C[np.ix_(rest, rest)], hermitian=True) @ C[np.ix_(rest, pair)]
+            )
         if min(left[0, 0], left[1, 1]) <= DETERMINED:
             return 1.0
         r = np.clip(left[0, 1] / np.sqrt(left[0, 0] * left[1, 1]), -1.0, 1.0)
@@ -126,7 +127,7 @@ class GaussianTests:
             return float(erfc(np.sqrt(freedom / 2) * np.abs(np.arctanh(r))))
 
     def invariance(self, i: int, setting: int, given: Nodes) -> float:
-        """See :class:`Tests`."""
+        """See :class:`PValues`."""
         # UT-IGSP asks for all settings at once; one batch costs little more than one setting.
         if (i, given) not in self._by_node:
             self._by_node[i, given] = self._invariance_in_all(i, given)

@@ -20,21 +20,17 @@ RIDGE = float(np.sqrt(np.finfo(float).eps))
 FREQUENCIES = 512
 
 
-class AdditiveKernelTests:
-    """The test of ``conditional_independence.kci_test`` as the library calls it (regress=True), which the paper used.
+LABEL = -1  # the column that tells the rows of a setting from the observational ones
 
-    Both variables are regressed on the others by an additive spline model and the residuals tested for independence
-    by HSIC with a gamma approximation (Zhang et al. 2011, Section 3.1). The statistic is the library's; instead of its
-    n x n kernel matrices, Fourier features represent each kernel to about 1e-10, so a test costs O(n). Where the
-    data are not additive, the residuals stay dependent and the test rejects true independence.
-    """
+
+class _ResidualTests:
+    """Tests of what additive regressions on the others leave."""
 
     def __init__(self, dataset: Dataset) -> None:
         samples = split_by_setting(dataset)
 
         @cache
         def smoother(setting: int) -> AdditiveSmoother:
-            """The variables, and the setting's label where there is one to test against."""
             if setting == 0:
                 return AdditiveSmoother(samples[0])
             label = np.repeat([0.0, 1.0], [len(samples[0]), len(samples[setting])])
@@ -43,15 +39,90 @@ class AdditiveKernelTests:
         self._smoother = smoother
 
     def independence(self, i: int, j: int, given: Nodes) -> float:
-        """See :class:`baselines._ci_tests.Tests`."""
+        """See :class:`baselines._ci_tests.PValues`."""
         return self._p_value(self._smoother(0), i, j, given)
 
     def invariance(self, i: int, setting: int, given: Nodes) -> float:
-        """See :class:`baselines._ci_tests.Tests`."""
-        return self._p_value(self._smoother(setting), i, -1, given)
+        """See :class:`baselines._ci_tests.PValues`."""
+        return self._p_value(self._smoother(setting), i, LABEL, given)
+
+    def _p_value(self, smoother: "AdditiveSmoother", i: int, j: int, given: Nodes) -> float:
+        raise NotImplementedError
+
+
+class AdditiveKernelTests(_ResidualTests):
+    """The test of ``conditional_independence.kci_test`` as the library calls it (regress=True), which the paper used.
+
+    Both variables are regressed on the others by an additive spline model and the residuals tested for independence
+    by HSIC with a gamma approximation (Zhang et al. 2011, Section 3.1). The statistic is the library's; instead of its
+    n x n kernel matrices, Fourier features represent each kernel to about 1e-10, so a test costs O(n). Where the
+    data are not additive, the residuals stay dependent on the others, and the test rejects true independence.
+    """
 
     def _p_value(self, smoother: "AdditiveSmoother", i: int, j: int, given: Nodes) -> float:
         return hsic_p_value(*smoother.residuals([i, j], given).T)
+
+
+class RandomFeatureTests(_ResidualTests):
+    """RCIT (Strobl, Zhang and Visweswaran 2019) on additive residuals: keeps its level where "kci" does not.
+
+    Random Fourier features of both residuals (of one also jointly with the others) are regressed on random features of the others, which take out what is
+    left of their influence, on a variable's spread for example; the covariance of what remains is compared with its
+    null distribution. The additive regression first is ours: 100 random features alone are too few for the effects
+    of many variables. So is the correction of the null for the parameters of the regression.
+    """
+
+    # Quantiles of the frequencies that RCIT would draw: with so few, chance could leave out all that matter.
+    FREQUENCIES = (0.126, 0.385, 0.674, 1.036, 1.645)
+    OF_GIVEN = 100
+    OF_JOINT = 5
+
+    def __init__(self, dataset: Dataset, seed: int) -> None:
+        super().__init__(dataset)
+        rng = np.random.default_rng(seed)
+        self._frequencies = rng.standard_normal((dataset.d, self.OF_GIVEN))
+        self._phases = rng.uniform(0, 2 * np.pi, self.OF_GIVEN)
+        self._joint_frequencies = rng.standard_normal((1 + dataset.d, self.OF_JOINT))
+
+    def _p_value(self, smoother: "AdditiveSmoother", i: int, j: int, given: Nodes) -> float:
+        x, y = smoother.residuals([i, j], given).T
+        n = len(x)
+        if np.ptp(x) == 0 or np.ptp(y) == 0:
+            return 1.0
+        first = self._features(x)
+        Z = _standardised(smoother.columns(given))
+        if j == LABEL:
+            # It depends on anything through its mean alone; the products show effects of Z that change their sign.
+            second = y[:, None] / y.std() * np.hstack([np.ones((n, 1)), Z])
+        else:
+            second = np.hstack([self._features(y), self._joint_features(y, Z, given)])
+        freedom = float(n - 1)
+        if given:
+            angles = Z @ self._frequencies[list(given)] / _width(Z) + self._phases
+            basis = np.hstack([Z, _standardised(np.cos(angles))])
+            both = np.hstack([first, second])
+            gram = basis.T @ basis
+            ridge = gram + RIDGE * n * np.eye(len(gram))
+            solved = np.linalg.solve(ridge, np.hstack([basis.T @ both, gram]))
+            both = both - basis @ solved[:, : both.shape[1]]
+            freedom -= float(np.trace(solved[:, both.shape[1] :]))
+            first, second = both[:, : first.shape[1]], both[:, first.shape[1] :]
+        if freedom < 1:
+            return 1.0
+        products = (first[:, :, None] * second[:, None, :]).reshape(n, -1)
+        # The products have lost the variance of the fitted part twice, their sum has lost it once.
+        weights = np.linalg.eigvalsh(products.T @ products / n) * n / freedom
+        return weighted_chi_square_tail(float(np.sum((first.T @ second) ** 2)) / n, weights)
+
+    def _features(self, x: Array) -> Array:
+        angles = np.outer(x / _width(x[:, None]), self.FREQUENCIES)
+        return _standardised(np.hstack([np.cos(angles), np.sin(angles)]))
+
+    def _joint_features(self, y: Array, Z: Array, given: Nodes) -> Array:
+        """Features of a variable together with the others, which show a dependence that changes its sign with them."""
+        W = np.column_stack([y / y.std(), Z / 2])
+        angles = W @ self._joint_frequencies[[0, *(1 + k for k in given)]] / _width(W)
+        return _standardised(np.cos(angles + self._phases[: self.OF_JOINT]))
 
 
 class AdditiveSmoother:
@@ -68,6 +139,10 @@ class AdditiveSmoother:
         self._moments = self._basis @ self._X
         differences = np.diff(np.eye(SPLINES), n=2, axis=0) @ contrasts
         self._penalty = SMOOTHING * differences.T @ differences + RIDGE * np.eye(SPLINES - 1)
+
+    def columns(self, given: Nodes) -> Array:
+        """Return columns, centred."""
+        return self._X[:, list(given)]
 
     def residuals(self, columns: list[int], given: Nodes) -> Array:
         """Return what is left of columns after regression on others [n x columns]."""
@@ -138,10 +213,10 @@ def _kernel_features(x: Array) -> Array | None:
 
 
 def median_distance(x: Array) -> float:
-    """Return the median of all n^2 distances between values, in O(n log n); of those above 0 where it is 0.
+    """Return the median of all n^2 distances between values without listing them; of those above 0 where it is 0.
 
     >>> median_distance(np.array([0.0, 1.0, 3.0])), median_distance(np.array([0.0, 0.1, 5.0, 5.2]))
-    (1.0, 2.5)
+    (1.0, 2.45)
     """
     ordered = np.sort(x)
     n = len(ordered)
@@ -155,92 +230,43 @@ def median_distance(x: Array) -> float:
         """How many of the n^2 distances, each pair counted twice and n zeros, are no greater."""
         return 2 * int(np.sum(beyond(distance) - places)) - n
 
-    zeros = up_to(0.0)
-    tied = 2 * zeros >= n * n
-    rank = zeros + (n * n - zeros + 1) // 2 if tied else (n * n + 1) // 2
-    low, high = 0.0, float(ordered[-1] - ordered[0])
-    for _ in range(45):
-        middle = (low + high) / 2
-        low, high = (low, middle) if up_to(middle) >= rank else (middle, high)
-    if tied or n % 2 == 1 or up_to(high) > rank:
-        return high
-    # With an even number of distances the median is halfway to the next one. That is far where a setting's label
-    # makes two clusters of one size: all distances up to here are within the clusters, all others between them.
-    after = beyond(high)
-    inside = after < n
-    return (high + float(np.min(ordered[after[inside]] - ordered[places[inside]]))) / 2
+    low, high = 0.0, float(ordered[-1] - ordered[0]) * (1 + 1e-12)
+    if high == 0:
+        return 0.0
+    below, above = up_to(low), n * n
+    # With an even number of distances the median lies halfway between two. They are far apart where a setting's
+    # label makes two clusters of one size: half the distances are within the clusters, half between them.
+    first, last = (n * n + 1) // 2, n * n // 2 + 1
+    if first <= below:
+        first = last = below + (n * n - below + 1) // 2
+    # Close in on both, by interpolation and bisection in turn, until few distances are left to sort.
+    for step in range(60):
+        if above - below <= 4 * n:
+            break
+        share = (first - below) / (above - below) if step % 3 else 0.5
+        middle = low + share * (high - low)
+        count = up_to(middle)
+        if count < first:
+            low, below = middle, count
+        elif count >= last:
+            high, above = middle, count
+        else:
+            reached = beyond(middle)
+            inner = np.max(ordered[reached - 1] - ordered)
+            outer = np.min(ordered[reached[reached < n]] - ordered[reached < n])
+            return float(inner + outer) / 2
+    starts, ends = beyond(low), beyond(high)
+    lengths = ends - starts
+    offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    distances = np.sort(ordered[np.repeat(starts, lengths) + offsets] - np.repeat(ordered, lengths))
+    return float(distances[(first - below - 1) // 2] + distances[(last - below - 1) // 2]) / 2
 
 
-class RandomFeatureTests:
-    """RCIT (Strobl, Zhang and Visweswaran 2019), a fast approximation of the kernel conditional independence test.
-
-    Random Fourier features of both variables are regressed on the others and on random features of them; the
-    covariance of what is left is compared with its null distribution. Unlike "kci" above it lets the others act on
-    any feature of a variable, its spread for example, and so keeps its level on data that are not additive.
-    """
-
-    OF_TESTED = 5
-    OF_GIVEN = 100
-
-    def __init__(self, dataset: Dataset, seed: int) -> None:
-        samples = split_by_setting(dataset)
-        rng = np.random.default_rng(seed)
-        self._frequencies = rng.standard_normal((2, self.OF_TESTED))
-        self._phases = rng.uniform(0, 2 * np.pi, (2, self.OF_TESTED))
-        self._given_frequencies = rng.standard_normal((dataset.d, self.OF_GIVEN))
-        self._given_phases = rng.uniform(0, 2 * np.pi, self.OF_GIVEN)
-
-        @cache
-        def rows(setting: int) -> Array:
-            return samples[0] if setting == 0 else np.vstack([samples[0], samples[setting]])
-
-        self._rows = rows
-        self._observational = len(samples[0])
-
-    def independence(self, i: int, j: int, given: Nodes) -> float:
-        """See :class:`baselines._ci_tests.Tests`."""
-        X = self._rows(0)
-        return self._p_value(X[:, i], X[:, j], X, given)
-
-    def invariance(self, i: int, setting: int, given: Nodes) -> float:
-        """See :class:`baselines._ci_tests.Tests`."""
-        X = self._rows(setting)
-        return self._p_value(X[:, i], (np.arange(len(X)) >= self._observational).astype(float), X, given)
-
-    def _p_value(self, x: Array, y: Array, X: Array, given: Nodes) -> float:
-        first = self._features(x, 0)
-        second = self._features(y, 1)
-        if first is None or second is None:
-            return 1.0
-        if given:
-            basis = self._given(X, given)
-            both = np.hstack([first, second])
-            gram = basis.T @ basis
-            both = both - basis @ np.linalg.solve(gram + 1e-8 * len(x) * np.eye(len(gram)), basis.T @ both)
-            first, second = both[:, : first.shape[1]], both[:, first.shape[1] :]
-        n = len(x)
-        statistic = np.sum((first.T @ second) ** 2) / n
-        products = (first[:, :, None] * second[:, None, :]).reshape(n, -1)
-        return weighted_chi_square_tail(statistic, np.linalg.eigvalsh(products.T @ products / n))
-
-    def _features(self, x: Array, place: int) -> Array | None:
-        if np.ptp(x) == 0:
-            return None
-        features = np.cos(np.outer(x / _width(x[:, None]), self._frequencies[place]) + self._phases[place])
-        return _standardised(features)
-
-    def _given(self, X: Array, given: Nodes) -> Array:
-        """Random features of the others, and the others themselves: many linear effects need many random features."""
-        Z = _standardised(X[:, list(given)])
-        angles = Z @ self._given_frequencies[list(given)] / _width(Z) + self._given_phases
-        return np.hstack([Z, _standardised(np.cos(angles))])
-
-
-def _width(Z: Array, rows: int = 500) -> float:
-    """Return the median distance between rows, of the first ones as in RCIT."""
+def _width(Z: Array, most: int = 500) -> float:
+    """Return the median distance between rows, of at most 500."""
     from scipy.spatial.distance import pdist
 
-    distances = pdist(Z[np.linspace(0, len(Z) - 1, min(rows, len(Z))).astype(int)])
+    distances = pdist(Z[np.linspace(0, len(Z) - 1, min(most, len(Z))).astype(int)])
     positive = distances[distances > 0]
     return float(np.median(positive)) if len(positive) else 1.0
 
