@@ -169,7 +169,8 @@ def _two_sided(
 
 
 def _same(difference: Array) -> npt.NDArray[np.bool_]:
-    return np.all(np.abs(difference) < 1e-6, axis=1)
+    close: npt.NDArray[np.bool_] = np.all(np.abs(difference) < 1e-6, axis=1)
+    return close
 
 
 def _correlation(rows: Array) -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -198,8 +198,8 @@ class InterventionalArcs:
 def ut_igsp(search: Search, settings: int) -> tuple[Dag, npt.NDArray[np.float64]]:
     """Return the best DAG found and the targets that it implies [settings x d].
 
-    A DAG is better with fewer arcs, then with fewer changed conditional distributions of a node given its parents; these
-    nodes are a setting's targets.
+    A DAG is better with fewer arcs, then with fewer nodes whose distribution given their parents a setting changes;
+    these nodes are the setting's targets.
     """
 
     @cache

@@ -16,8 +16,8 @@ from benchmark.dataset import Dataset
 SPLINES = 20
 SMOOTHING = 0.6
 RIDGE = float(np.sqrt(np.finfo(float).eps))
-# A kernel has at most this many frequencies: widths below about 1/600 of the data's range are widened to it.
-FREQUENCIES = 512
+# A kernel has at most this many frequencies: widths below about 1/500 of the data's range are widened to it.
+MOST_FREQUENCIES = 512
 
 
 LABEL = -1  # the column that tells the rows of a setting from the observational ones
@@ -66,10 +66,10 @@ class AdditiveKernelTests(_ResidualTests):
 class RandomFeatureTests(_ResidualTests):
     """RCIT (Strobl, Zhang and Visweswaran 2019) on additive residuals: keeps its level where "kci" does not.
 
-    Random Fourier features of both residuals (of one also jointly with the others) are regressed on random features of the others, which take out what is
-    left of their influence, on a variable's spread for example; the covariance of what remains is compared with its
-    null distribution. The additive regression first is ours: 100 random features alone are too few for the effects
-    of many variables. So is the correction of the null for the parameters of the regression.
+    Fourier features of both residuals, of one also jointly with the others, are regressed on random features of the
+    others, which take out what is left of their influence, on a variable's spread for example; the covariance of what
+    remains is compared with its null distribution. The additive regression first is ours: 100 random features alone
+    are too few for the effects of many variables. So is the correction of the null for the parameters fitted.
     """
 
     # Quantiles of the frequencies that RCIT would draw: with so few, chance could leave out all that matter.
@@ -142,19 +142,18 @@ class AdditiveSmoother:
 
     def columns(self, given: Nodes) -> Array:
         """Return columns, centred."""
-        return self._X[:, list(given)]
+        chosen: Array = self._X[:, list(given)]
+        return chosen
 
     def residuals(self, columns: list[int], given: Nodes) -> Array:
         """Return what is left of columns after regression on others [n x columns]."""
-        Y = self._X[:, columns]
+        Y: Array = self._X[:, columns]
         if not given:
             return Y
         width = SPLINES - 1
         picked = (np.asarray(given)[:, None] * width + np.arange(width)).ravel()
         penalty = np.kron(np.eye(len(given)), self._penalty)
-        coefficients = np.linalg.solve(
-            self._gram[np.ix_(picked, picked)] + penalty, self._moments[np.ix_(picked, columns)]
-        )
+        coefficients = np.linalg.solve(self._gram[np.ix_(picked, picked)] + penalty, self._moments[picked][:, columns])
         left: Array = Y - self._basis[picked].T @ coefficients
         # What the others determine leaves only rounding, which must not be taken for data.
         left[:, left.std(axis=0) <= 1e-5 * Y.std(axis=0)] = 0
@@ -200,9 +199,10 @@ def _kernel_features(x: Array) -> Array | None:
     if len(values := np.unique(x)) == 2:
         # Every kernel of a two-valued variable is the same up to a factor, which the p-value does not depend on. The
         # library divides by a median distance of 0 here unless both values are equally frequent.
-        return np.where(x == values[0], 0.0, 1.0)[:, None] - np.mean(x != values[0])
+        label: Array = np.where(x == values[0], -np.mean(x != values[0]), np.mean(x == values[0]))[:, None]
+        return label
     # The width is the median distance before scaling, the kernel that of the scaled variable: so does the library.
-    width = max(median_distance(x), 7 * float(np.ptp(scaled)) / (2 * np.pi * FREQUENCIES))
+    width = max(median_distance(x), 7 * float(np.ptp(scaled)) / (2 * np.pi * MOST_FREQUENCIES))
     step = 2 * np.pi / (float(np.ptp(scaled)) + 7 * width)
     frequencies = step * np.arange(1, int(np.ceil(7 / (width * step))) + 1)
     weights = np.sqrt(2 * step * width / np.sqrt(2 * np.pi)) * np.exp(-((frequencies * width) ** 2) / 4)
@@ -278,7 +278,7 @@ def _standardised(features: Array) -> Array:
 
 
 def weighted_chi_square_tail(statistic: float, weights: Array) -> float:
-    """Return P(sum of w_m Z_m^2 > statistic) by a gamma with the same first three cumulants (Hall, Buckley, Eagleson)."""
+    """Return P(sum of w_m Z_m^2 > statistic) by a gamma with its first three cumulants (Hall-Buckley-Eagleson)."""
     from scipy.special import gammaincc
 
     weights = np.maximum(weights, 0)

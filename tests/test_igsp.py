@@ -2,7 +2,6 @@
 
 import random
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ TESTS = ("gauss", "kci", "rcit")
 
 
 @pytest.fixture
-def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def library(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The library, made to try arcs in the order of their nodes: its own order is that of a hash table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,7 +110,7 @@ def test_searches_decide_as_the_librarys(seed: int, several: bool, library: Any)
         assert set(all_arcs(igsp(search, targets))) == theirs.arcs
 
         random.seed(seed)
-        unknown = [{"known_interventions": []} for _ in targets]
+        unknown = [{"known_interventions": set[int]()} for _ in targets]
         theirs, learned = library.unknown_target_igsp(unknown, set(range(d)), tester, tester, nruns=RUNS)
         dag, estimated = ut_igsp(new_search(d, seed, alpha), len(targets) + 1)
         assert set(all_arcs(dag)) == theirs.arcs
@@ -151,9 +150,9 @@ def test_deterministic_and_the_global_streams_stay(method: Any) -> None:
     data = simulate("linear", 8, 2, "perfect", n=1000, seed=1)
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002
-    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]  # noqa: NPY002
+    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     one = method.fit(data, seed=2, alpha=0.1)
-    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index, union-attr]  # noqa: NPY002
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index]  # noqa: NPY002
     assert_equal(one, method.fit(data, seed=2, alpha=0.1))
 
 
