@@ -1,0 +1,34 @@
+"""UT-IGSP: IGSP that learns the targets of the interventions, too (Squires, Wang and Uhler 2020)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from baselines._igsp import ut_igsp
+from baselines._igsp_fit import ALPHAS, sweep_alphas
+from benchmark.dataset import Dataset, Fit
+
+LABEL = "UT-IGSP"
+SUPPORTS = ("perfect", "imperfect", "unknown", "imperfect-unknown")
+SPACE = {"alpha": ALPHAS}
+SELECTION = {"alpha": 1e-3}  # there is no held-out score; the paper reports this level
+ENVIRONMENT = "igsp"
+PACKAGES = ("scipy",)
+
+
+def warm_up() -> None:
+    """Import SciPy."""
+    import scipy.interpolate
+    import scipy.special  # noqa: F401
+
+
+def fit(dataset: Dataset, *, seed: int, alpha: float, test: str = "gauss", engine: str = "python") -> Fit:
+    """Search with tests of independence and of invariance at one level; targets are never looked at.
+
+    ``test`` is "gauss", "kci" or "rcit" (docs/ci-tests.md); ``engine`` "python", or "causaldag" for the library itself.
+    """
+    return next(sweep(dataset, seed=seed, grid=[{"alpha": alpha, "test": test, "engine": engine}]))
+
+
+def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]]) -> Iterator[Fit]:
+    """Share the p-values, which do not depend on the level."""
+    yield from sweep_alphas(dataset, seed, grid, lambda search: ut_igsp(search, dataset.settings))
