@@ -17,11 +17,11 @@ HIGHER_IS_BETTER = ("f1", "tp")
 KEYS = ["table", "experiment", "setting", "mechanism", "nodes", "edges_per_node", "method", "test", "alpha", "metric"]
 CELL = ["method", "metric", "setting", "mechanism", "nodes", "edges_per_node"]
 NUMBERS = ["paper_mean", "paper_std", "ours_mean", "ours_std", "n_ok", "n", "difference", "standard_errors"]
-COLUMNS = [*KEYS, *NUMBERS, "verdict", "convention", "engine"]
+COLUMNS = [*KEYS, *NUMBERS, "verdict", "convention", "engine", "row"]
 
 
 def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per published figure whose condition and method were run."""
+    """Return a row per published figure whose condition and method were run, and per row of ours that ran it."""
     published = load_published()
     rows: list[dict[str, Any]] = []
     for experiment in plan.experiments.values():
@@ -29,13 +29,15 @@ def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
             continue
         alike = [condition.name for condition in experiment.conditions if drawn_as_published(condition.simulation)]
         ours = metrics[(metrics["experiment"] == experiment.name) & metrics["condition"].isin(alike)]
+        # Rows may have labels of their own; the paper's name is the method's.
+        names = ours["row"].map({row.name: row.method.label for row in experiment.rows})
+        ours = ours.assign(method=names.fillna(ours["method"]))
         theirs = published[published["experiment"] == experiment.paper]
         cells = _cells(ours)
         for figure in theirs.to_dict("records"):
             cell = cells.get(tuple(figure[key] for key in CELL))
-            match = None if cell is None else _ours(figure, cell)
-            if match is not None and len(match):
-                rows.append(_row(figure, match))
+            if cell is not None:
+                rows += [_row(figure, match) for _, match in _ours(figure, cell).groupby("row", sort=False)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -55,7 +57,7 @@ def _cells(ours: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:
         alpha=pd.to_numeric(ours["hyperparameters"].str.extract(r"alpha=([^,]+)")[0]),
         test=ours["hyperparameters"].str.extract(r"test=([^,]+)")[0],
     )
-    kept = ["choice", "alpha", "test", "value", "convention", "engine"]
+    kept = ["row", "choice", "alpha", "test", "value", "convention", "engine"]
     return dict(iter(ours.groupby(CELL, sort=False)[kept]))
 
 
@@ -85,6 +87,7 @@ def _row(figure: dict[str, Any], match: pd.DataFrame) -> dict[str, Any]:
         "verdict": verdict(figure["metric"], difference, errors, n_ok, n),
         "convention": ", ".join(dict.fromkeys(match["convention"])),
         "engine": ", ".join(dict.fromkeys(match["engine"])),
+        "row": match["row"].iloc[0],
     }
 
 
