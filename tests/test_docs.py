@@ -130,14 +130,13 @@ def test_the_numbers_of_the_preset_table_are_those_of_the_plan(preset: str) -> N
     )
     assert line
     plan = Plan(configuration(preset))
-    jobs = [
+    jobs = {  # experiments share cells
         (by.name, shown.targets, place.name, index)
         for shown in plan.experiments.values()
         for place in shown.conditions
         for index in place.indices
         for by in shown.rows
-    ]
-    assert len(set(jobs)) == len(jobs)
+    }
     assert number(line[2]) == sum(place.datasets for place in plan.conditions.values())
     assert number(line[3]) == sum(len(plan.grid(*job)) for job in jobs)
     assert number(line[4]) == len(jobs)
