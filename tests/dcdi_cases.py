@@ -83,7 +83,7 @@ def a_member() -> Member:
 class Draws:
     """The draws that the next iterations of a cpu engine will make, from copies of its generators.
 
-    Each sample of a minibatch has a generator of its own. A variable takes one number per possible parent from it, then,
+    Each sample of a minibatch has a generator of its own. A variable takes one number per parent from it, then,
     where targets are learned and the sample's setting is interventional, one for its target.
     """
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from dcdi import steps
 from dcdi.constraint import exponential, normalisation, trace_violation, violation
 
+# The polynomial of degree 12 errs by 1 / 13! at norm 1, and up to six squarings double that each time.
+RELATIVE = 1e-8
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 20, 31, 32, 40]
 
 
@@ -35,7 +37,7 @@ def test_exponential(d: int, low: float, high: float) -> None:
     p = probabilities(d, low, high)
     out = np.empty((d, d))
     exponential(p, np.empty((4, d, d)), out)
-    np.testing.assert_allclose(out, scipy.linalg.expm(p), rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(out, scipy.linalg.expm(p), rtol=RELATIVE, atol=1e-15)
 
 
 @pytest.mark.parametrize("d", SIZES)
@@ -47,9 +49,9 @@ def test_gradient(d: int, low: float, high: float) -> None:
     leaf = torch.tensor(p, requires_grad=True)
     expected = torch.matrix_exp(leaf).trace() - d
     expected.backward()  # type: ignore[no-untyped-call]
-    assert value == pytest.approx(expected.item(), rel=1e-10, abs=1e-12)
+    assert value == pytest.approx(expected.item(), rel=RELATIVE, abs=1e-11)  # torch errs by 1e-12
     assert leaf.grad is not None
-    np.testing.assert_allclose(out.T, leaf.grad.numpy(), rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(out.T, leaf.grad.numpy(), rtol=RELATIVE, atol=1e-14)
 
 
 @pytest.mark.parametrize("d", [2, 5, 10, 40])
@@ -66,7 +68,7 @@ def test_gradient_by_logits(d: int, scale: float) -> None:
     p = torch.sigmoid(leaf) * (1 - torch.eye(d, dtype=torch.float64))
     expected = (torch.matrix_exp(p).trace() - d) / normalisation(d)
     (0.3 * p.sum() / d**2 + 0.2 * expected + 25 * expected**2).backward()  # type: ignore[no-untyped-call]
-    assert h == pytest.approx(expected.item(), rel=1e-9, abs=1e-15)
+    assert h == pytest.approx(expected.item(), rel=RELATIVE, abs=1e-15)
     assert leaf.grad is not None
     np.testing.assert_allclose(gradient.logits, leaf.grad.numpy(), rtol=1e-5, atol=1e-12)
 
@@ -75,8 +77,8 @@ def test_gradient_by_logits(d: int, scale: float) -> None:
 def test_normalisation(d: int) -> None:
     full = np.ones((d, d)) - np.eye(d)
     expected = np.trace(scipy.linalg.expm(full)) - d if d > 1 else 1.0
-    assert normalisation(d) == pytest.approx(expected, rel=1e-12)
-    assert violation(full) == pytest.approx(1.0 if d > 1 else 0.0, rel=1e-11)
+    assert normalisation(d) == pytest.approx(expected, rel=1e-9)
+    assert violation(full) == pytest.approx(1.0 if d > 1 else 0.0, rel=RELATIVE)
 
 
 sizes = st.integers(1, 12)
@@ -104,7 +106,7 @@ def test_monotone(d: int, seed: int, increase: float, data: Any) -> None:
     i, j = data.draw(st.permutations(range(d)))[:2]
     more[i, j] += increase * (1 - more[i, j])
     h = violation(p)
-    assert 0 <= h <= 1 + 1e-12
+    assert 0 <= h <= 1 + RELATIVE
     assert violation(more) >= h * (1 - 1e-13)
 
 
