@@ -24,6 +24,7 @@ from dcdi.simd import (
 ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
 SLOPE = np.float32(0.01)  # of the leaky ReLU
 LARGEST_LOGIT = np.float32(60)
+INFINITY = np.float32(np.inf)
 RMSPROP_DECAY = np.float32(0.99)
 RMSPROP_EPSILON = np.float32(1e-8)
 
@@ -45,7 +46,7 @@ loop = numba.njit(**_OPTIONS, pipeline_class=NoAlias)  # for innermost loops: th
 
 @jit
 def exp(x):
-    """e**x to 2e-7, without a call, so that loops over samples become vector instructions."""
+    """e**x to 5e-7, without a call, so that loops over samples become vector instructions."""
     x = min(max(x, SMALLEST_EXPONENT), LARGEST_EXPONENT)
     n = np.floor(x * LOG2_E + HALF)
     r = (x - n * LN2_HIGH) - n * LN2_LOW
@@ -69,7 +70,8 @@ def log(x):
     s = (mantissa - ONE) / (mantissa + ONE)
     q = s * s
     series = ((q * np.float32(2 / 9) + np.float32(2 / 7)) * q + np.float32(2 / 5)) * q + np.float32(2 / 3)
-    return exponent * LN2 + s * (TWO + q * series)
+    value = exponent * LN2 + s * (TWO + q * series)
+    return value if x < INFINITY else x  # the bits of NaN would look like those of a number
 
 
 @jit
