@@ -1,5 +1,11 @@
 """The compiled arithmetic of the cpu engine against numpy, for sizes that are no multiple of a vector's length."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -8,6 +14,7 @@ import torch
 from dcdi import kernels
 from dcdi.kernels import affine, affine_inputs, affine_weights, jit, rmsprop, sample_masks, uniform
 from tests.dcdi_cases import Size, a_model, an_engine
+from tests.project import ROOT
 
 Singles = npt.NDArray[np.float32]
 WIDTHS = (1, 2, 5, 7, 8, 9, 15, 16, 17, 33)
@@ -220,3 +227,34 @@ def test_divergence_is_seen(density: str, bad: float) -> None:
     assert np.isfinite(engine.heldout_nll(0))
     engine.parameters.weights[0, -1] = bad  # the bias of an output
     assert not np.isfinite(engine.heldout_nll(0))
+
+
+# --- the cache on disk
+
+
+def test_cache_follows_edits_of_called_functions(tmp_path: Path) -> None:
+    """Numba keeps compiled code by the file of a function; what it calls lives in other files."""
+    folder = tmp_path / "dcdi"
+    shutil.copytree(ROOT / "dcdi", folder, ignore=shutil.ignore_patterns("__pycache__", "methods"))
+    code = (
+        "import numpy as np; from dcdi.densities import _logit; one = np.full(1, 0.5, dtype=np.float32); "
+        "above = np.zeros(1, dtype=np.float32); "
+        "_logit(one, one.copy() / 2, one.copy(), above, one.copy(), 1); print(float(above[0]))"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+
+    def run() -> float:
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout)
+
+    before = run()
+    assert before == pytest.approx(np.log(2), rel=1e-4)
+    file = folder / "kernels.py"
+    text = file.read_text(encoding="utf-8")
+    value = "value = exponent * LN2 + s * (TWO + q * series)"
+    assert value in text
+    file.write_text(text.replace(value, value.replace("= exponent", "= TWO * exponent")), encoding="utf-8")
+    assert run() == pytest.approx(2 * before, rel=1e-4)
