@@ -52,7 +52,7 @@ class FittedModel:
         tensors = {name: torch.tensor(value)[None] for name, value in self.parameters.items()}
         parts = []
         # The weights are copied for each row: a whole data set at once would take gigabytes.
-        for rows, of in zip(x.split(ROWS_AT_ONCE), numbers.split(ROWS_AT_ONCE), strict=True):
+        for rows, of in zip(torch.split(x, ROWS_AT_ONCE), torch.split(numbers, ROWS_AT_ONCE), strict=True):
             free = 1 - targets[of] if self.model.has_own_networks else torch.ones_like(rows)
             masks = graph.expand(1, len(rows), -1, -1)
             with torch.no_grad():

@@ -93,7 +93,7 @@ class Draws:
         self.row_state = int(engine.row_state[0])
         _, setting, heldout = some_data(engine.model.nodes)
         rows = np.flatnonzero(~heldout)
-        self.rows = rows[np.argsort(setting[rows], kind="stable")]
+        self.rows: Integers = rows[np.argsort(setting[rows], kind="stable")]
         self.setting = setting
 
     def iteration(self) -> tuple[Integers, Reals, Reals]:
@@ -120,7 +120,7 @@ class Draws:
             r ^= (r << 17) % 2**64
             self.row_state = r
             drawn.append(r % len(self.rows))
-        rows = self.rows[np.array(drawn)]
+        rows: Integers = self.rows[np.array(drawn)]
         return rows[np.argsort(self.setting[rows], kind="stable")]
 
     def _uniform(self, lanes: npt.NDArray[np.bool_]) -> Reals:
@@ -129,7 +129,7 @@ class Draws:
         r ^= r >> np.uint32(17)
         r ^= r << np.uint32(5)
         self.state[lanes] = r
-        return (r >> np.uint32(9)) * 2.0**-23 + 2.0**-24
+        return (r >> np.uint32(9)).astype(np.float64) * 2.0**-23 + 2.0**-24
 
 
 def arrays(engine: CpuEngine) -> dict[str, Any]:
