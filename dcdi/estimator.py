@@ -1,5 +1,6 @@
 """DCDI as one estimator: ``DCDI(density="gaussian", sparsity=0.1).fit(dataset) -> Fit``."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -82,6 +83,12 @@ class DCDI:
         for name, (value, allowed) in choices.items():
             if value not in allowed:
                 raise ValueError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+        sizes = {"hidden_layers": (hidden_layers, 0), "units": (units, 1)}
+        sizes |= {"flow_layers": (flow_layers, 1), "flow_units": (flow_units, 1)}
+        for name, (size, least) in sizes.items():
+            if size != int(size) or size < least:
+                raise ValueError(f"{name} is {size!r}; expected a whole number of at least {least}")
+        _penalties({"sparsity": sparsity, "target_sparsity": target_sparsity})
         self.density, self.intervention, self.targets = density, intervention, targets
         self.sparsity, self.target_sparsity = sparsity, target_sparsity
         self.hidden_layers, self.units = hidden_layers, units
@@ -104,10 +111,8 @@ class DCDI:
         """
         model = self._model(dataset)
         heldout = dataset.heldout if dataset.heldout is not None else _split(dataset, self.seed)
-        penalties = [
-            (float(entry.get("sparsity", self.sparsity)), float(entry.get("target_sparsity", self.target_sparsity)))
-            for entry in grid
-        ]
+        own = {"sparsity": self.sparsity, "target_sparsity": self.target_sparsity}
+        penalties = [_penalties(own | entry) for entry in grid]
         use_torch = self.engine == "torch" or (self.engine == "auto" and _has_gpu())
         groups = [penalties] if use_torch else [[pair] for pair in penalties]
         for group in groups:
@@ -183,6 +188,15 @@ class DCDI:
         if self.history:
             info["history"] = member.history
         return Fit(graph, heldout_nll=member.best, targets=learned, info=info)
+
+
+def _penalties(values: dict[str, float]) -> tuple[float, float]:
+    for name, value in values.items():
+        if name not in ("sparsity", "target_sparsity"):
+            raise ValueError(f"{name!r} is no penalty; expected sparsity, target_sparsity")
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} is {float(value)}; expected a number of at least 0")
+    return float(values["sparsity"]), float(values["target_sparsity"])
 
 
 def _split(dataset: Dataset, seed: int) -> npt.NDArray[np.bool_]:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from benchmark.dataset import Dataset
 from dcdi.model import Model
 
+ROWS_AT_ONCE = 512
+
 
 @dataclass(frozen=True)
 class FittedModel:
@@ -44,14 +46,18 @@ class FittedModel:
 
         from dcdi.reference import negative_log_likelihood
 
-        x = torch.tensor(np.atleast_2d(np.asarray(X, dtype=np.float64)))[None]
-        numbers = torch.tensor(np.broadcast_to(np.asarray(setting, dtype=np.int64), x.shape[1:2]).copy())[None]
-        masks = torch.tensor(self.graph, dtype=torch.float64).expand(1, x.shape[1], -1, -1)
-        targeted = torch.tensor(self.targets, dtype=torch.float64)[numbers]
-        free = 1 - targeted if self.model.has_own_networks else torch.ones_like(targeted)
+        x = torch.tensor(np.atleast_2d(np.asarray(X, dtype=np.float64)))
+        numbers = torch.tensor(np.broadcast_to(np.asarray(setting, dtype=np.int64), len(x)).copy())
+        graph, targets = (torch.tensor(matrix, dtype=torch.float64) for matrix in (self.graph, self.targets))
         tensors = {name: torch.tensor(value)[None] for name, value in self.parameters.items()}
-        with torch.no_grad():
-            return -negative_log_likelihood(self.model, tensors, x, numbers, masks, free)[0].numpy()
+        parts = []
+        # The weights are copied for each row: a whole data set at once would take gigabytes.
+        for rows, of in zip(torch.split(x, ROWS_AT_ONCE), torch.split(numbers, ROWS_AT_ONCE), strict=True):
+            free = 1 - targets[of] if self.model.has_own_networks else torch.ones_like(rows)
+            masks = graph.expand(1, len(rows), -1, -1)
+            with torch.no_grad():
+                parts.append(negative_log_likelihood(self.model, tensors, rows[None], of[None], masks, free[None])[0])
+        return -torch.cat(parts).numpy()
 
     def score(self, dataset: Dataset) -> float:
         """Return the mean log-likelihood per row of a data set of unseen settings, its targets' terms left out."""

@@ -5,6 +5,10 @@ everything that one variable needs stays in the first-level cache. Single precis
 and infinity stay what they are.
 """
 
+import hashlib
+from pathlib import Path
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -24,6 +28,7 @@ from dcdi.simd import (
 ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
 SLOPE = np.float32(0.01)  # of the leaky ReLU
 LARGEST_LOGIT = np.float32(60)
+INFINITY = np.float32(np.inf)
 RMSPROP_DECAY = np.float32(0.99)
 RMSPROP_EPSILON = np.float32(1e-8)
 
@@ -39,13 +44,31 @@ _OPTIONS = {
     "cache": True,
     "_nrt": False,
 }
-jit = numba.njit(**_OPTIONS)
-loop = numba.njit(**_OPTIONS, pipeline_class=NoAlias)  # for innermost loops: their array arguments never overlap
+_SOURCES = ("simd", "kernels", "densities", "constraint", "steps")
+_STAMP = hashlib.sha256(b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
+
+
+def _compiler(**options: Any) -> Any:
+    """Return numba's decorator, with a cache on disk that is dropped when any of the compiled files changes.
+
+    numba compares the function's own file alone, but the code it keeps contains the functions called, too.
+    """
+
+    def decorate(function: Any) -> Any:
+        dispatcher = numba.njit(**_OPTIONS, **options)(function)
+        dispatcher._cache._cache_file._source_stamp = _STAMP
+        return dispatcher
+
+    return decorate
+
+
+jit = _compiler()
+loop = _compiler(pipeline_class=NoAlias)  # for innermost loops: their array arguments never overlap
 
 
 @jit
 def exp(x):
-    """e**x to 2e-7, without a call, so that loops over samples become vector instructions."""
+    """e**x to 5e-7, without a call, so that loops over samples become vector instructions."""
     x = min(max(x, SMALLEST_EXPONENT), LARGEST_EXPONENT)
     n = np.floor(x * LOG2_E + HALF)
     r = (x - n * LN2_HIGH) - n * LN2_LOW
@@ -69,7 +92,8 @@ def log(x):
     s = (mantissa - ONE) / (mantissa + ONE)
     q = s * s
     series = ((q * np.float32(2 / 9) + np.float32(2 / 7)) * q + np.float32(2 / 5)) * q + np.float32(2 / 3)
-    return exponent * LN2 + s * (TWO + q * series)
+    value = exponent * LN2 + s * (TWO + q * series)
+    return value if x < INFINITY else x  # the bits of NaN would look like those of a number
 
 
 @jit

@@ -313,6 +313,9 @@ def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay,
             positive = builder.fadd(square, code.constant(1e-36), flags=_FLAGS)
             root = builder.fmul(positive, code.inverse_root(positive), flags=_FLAGS)
             scale = code.inverse(builder.fadd(root, epsilon, flags=_FLAGS))
+            # Newton's steps would make NaN of an infinite square; dividing by it gives 0.
+            overflows = builder.fcmp_ordered("==", square, code.constant(float("inf")))
+            scale = builder.select(overflows, code.constant(0.0), scale)
             change = builder.fmul(builder.fmul(rate, slope, flags=_FLAGS), scale, flags=_FLAGS)
             code.store_vector(builder.fsub(code.load_vector(p), change, flags=_FLAGS), p)
             return sums

@@ -117,11 +117,11 @@ def _check(
     patient = iteration % schedule.patience_every == 0
     if member.phase != "frozen":
         member.h = violation(probabilities)
-    if member.phase == "constrained" or patient or record:
-        member.heldout_nll = engine.heldout_nll(index)
-        if not (math.isfinite(member.heldout_nll) and math.isfinite(member.train_nll)):
-            member.phase = "diverged"
-            return
+    # Also where nothing is decided: evaluating draws masks, and a recorded fit must draw the same ones.
+    member.heldout_nll = engine.heldout_nll(index)
+    if not all(math.isfinite(value) for value in (member.heldout_nll, member.train_nll, member.h)):
+        member.phase = "diverged"
+        return
     penalty = _penalty(member, probabilities)
     if record:
         member.history.append(_snapshot(member, iteration, penalty, probabilities))
