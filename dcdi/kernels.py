@@ -5,10 +5,6 @@ everything that one variable needs stays in the first-level cache. Single precis
 and infinity stay what they are.
 """
 
-import hashlib
-from pathlib import Path
-from typing import Any
-
 import numba
 import numpy as np
 
@@ -44,26 +40,8 @@ _OPTIONS = {
     "cache": True,
     "_nrt": False,
 }
-_SOURCES = ("simd", "kernels", "densities", "constraint", "steps")
-_STAMP = hashlib.sha256(b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
-
-
-def _compiler(**options: Any) -> Any:
-    """Return numba's decorator, with a cache on disk that is dropped when any of the compiled files changes.
-
-    numba compares the function's own file alone, but the code it keeps contains the functions called, too.
-    """
-
-    def decorate(function: Any) -> Any:
-        dispatcher = numba.njit(**_OPTIONS, **options)(function)
-        dispatcher._cache._cache_file._source_stamp = _STAMP
-        return dispatcher
-
-    return decorate
-
-
-jit = _compiler()
-loop = _compiler(pipeline_class=NoAlias)  # for innermost loops: their array arguments never overlap
+jit = numba.njit(**_OPTIONS)
+loop = numba.njit(**_OPTIONS, pipeline_class=NoAlias)  # for innermost loops: their array arguments never overlap
 
 
 @jit

@@ -226,7 +226,7 @@ def test_method_groups_a_grid_of_several_architectures() -> None:
     data = chain(n=100).blind(hide_targets=False)
     grid = [{"sparsity": s, "units": u} for s, u in ((0.1, 2), (50.0, 3), (50.0, 2), (0.1, 3))]
     options = {name: value for name, value in SMALL.items() if name != "units"}
-    results = list(_common.sweep(data, 3, grid, density="gaussian", **options))
+    results = list(_common.sweep(data, seed=3, grid=grid, density="gaussian", **options))
     for combination, result in zip(grid, results, strict=True):
         alone = DCDI(**SMALL | combination, seed=3).fit(data)
         assert isinstance(result, Fit)

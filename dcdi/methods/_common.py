@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from benchmark.dataset import Dataset, Fit
@@ -52,9 +53,9 @@ def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]], **options:
         return {name: value for name, value in combination.items() if name not in PENALTIES}
 
     for rest, group in itertools.groupby(grid, key=architecture):
-        schedule = Schedule(mu=rest.get("mu", Schedule.mu))
-        sizes = {name: value for name, value in rest.items() if name != "mu"}
-        estimator = DCDI(**(known(dataset) | options | sizes), seed=seed, schedule=schedule)
+        chosen = known(dataset) | options | rest
+        schedule = replace(chosen.pop("schedule", Schedule()), **{k: chosen.pop(k) for k in ("mu",) if k in chosen})
+        estimator = DCDI(**chosen, seed=seed, schedule=schedule)
         yield from estimator.sweep(dataset, [{name: c[name] for name in PENALTIES if name in c} for c in group])
 
 
