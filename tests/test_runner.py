@@ -214,8 +214,8 @@ def test_memory_of_children_counts() -> None:
             eat_memory()
         time.sleep(60)
 
-    # two processes share the parent's pages, and each counts them
-    assert statuses(go(second_fails(in_a_child), limits=Limits(30, 3 * base + 300))) == ["ok", "memory", "ok"]
+    # one process alone stays below this limit, whatever the tests before have imported
+    assert statuses(go(second_fails(in_a_child), limits=Limits(30, base + 700))) == ["ok", "memory", "ok"]
 
 
 # --- sweeps
