@@ -215,8 +215,8 @@ def _kernel_features(x: Array) -> Array | None:
 def median_distance(x: Array) -> float:
     """Return the median of all n^2 distances between values without listing them; of those above 0 where it is 0.
 
-    >>> median_distance(np.array([0.0, 1.0, 3.0])), median_distance(np.array([0.0, 0.1, 5.0, 5.2]))
-    (1.0, 2.45)
+    >>> median_distance(np.array([0.0, 1.0, 3.0])), median_distance(np.array([0.0, 1.0, 8.0, 10.0]))
+    (1.0, 4.5)
     """
     ordered = np.sort(x)
     n = len(ordered)
