@@ -426,6 +426,21 @@ def test_engines_agree_on_easy_data() -> None:
         assert one.heldout_nll == pytest.approx(other.heldout_nll, abs=0.02)
 
 
+@pytest.mark.slow
+def test_examples_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "dcdi.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    assert len(blocks) == 2
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)
+    assert find_cycle(names["fit"].graph) is None
+    assert names["model"].fitted.score(names["data"]) > -6
+    assert (tmp_path / "model.npz").exists()
+
+
 # --- methods
 
 
