@@ -148,7 +148,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _row(names: list[str], cells: list[str]) -> str:
-    return "".join(f"{name:<11}" for name in names) + "".join(f"{cell:>14}" for cell in cells)
+    return "".join(f"{name:<11}" for name in names) + "".join(f"{cell:>16}" for cell in cells)
 
 
 def a_dataset(nodes: int, rows: int, seed: int) -> Dataset:
