@@ -303,7 +303,7 @@ def test_method_sees_no_truth(hide: bool) -> None:
     expected = {
         "graph": False,
         "targets": not hide,
-        "parameters": ["edges_per_node"],
+        "parameters": ["edges_per_node", "intervention"],
         "heldout": True,
         "fields": ["X", "graph", "heldout", "names", "parameters", "setting", "targets"],
     }
