@@ -60,10 +60,10 @@ unlock: env
 	$(SNAKEMAKE) --unlock
 
 test: env-dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -rs
 
 test-slow: env-dev
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -rs -m slow
 
 lint: env-dev
 	$(BIN)/ruff check .
