@@ -53,7 +53,7 @@ def short_training(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     if name in DCDI and request.node.get_closest_marker("slow"):
         from tests.dcdi_cases import SHORT
 
-        monkeypatch.setattr("dcdi.estimator.Schedule", lambda: SHORT)
+        monkeypatch.setattr("dcdi.training.Schedule", lambda: SHORT)
 
 
 @cache
