@@ -1,10 +1,12 @@
 """Real runs of the workflow on tiny presets, in a copy of the project."""
 
+import base64
 import json
 import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -233,15 +235,25 @@ def test_after_kill_9_nothing_finished_is_done_again(project: Project) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while len(list(fits.rglob("*.json"))) < 2 and time.monotonic() < deadline:
+
+    def completed() -> dict[Path, int]:
+        """Fits that Snakemake has taken note of."""
+        notes = project.results(".snakemake/metadata")
+        named = {path: str(path.relative_to(fits.parent)) for path in fits.rglob("*.json")}
+        return {
+            path: path.stat().st_mtime_ns
+            for path, name in named.items()
+            if (notes / base64.urlsafe_b64encode(name.encode()).decode()).exists()
+        }
+
+    deadline = time.monotonic() + 120
+    while len(completed()) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.6)  # Snakemake has taken note of these two, and the next two are under way
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
     time.sleep(0.5)
     assert not [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(fits.parent)]
-    finished = {path: path.stat().st_mtime_ns for path in fits.rglob("*.json")}
+    finished = completed()
     assert 2 <= len(finished) < 6
 
     # What an interrupted job had written must not be believed.

@@ -23,7 +23,7 @@ def fit(
     hidden_layers: int = 2,
     flow_units: int = 16,
     flow_layers: int = 2,
-    mu: float = 1e-8,
+    mu: float | None = None,
     engine: str = "auto",
     **options: str,
 ) -> Fit:
@@ -35,9 +35,8 @@ def fit(
         "hidden_layers": hidden_layers,
         "flow_units": flow_units,
         "flow_layers": flow_layers,
-        "mu": mu,
         "engine": engine,
-    }
+    } | ({} if mu is None else {"mu": mu})
     (result,) = sweep(dataset, seed=seed, grid=[combination], **options)
     if isinstance(result, Exception):
         raise result
