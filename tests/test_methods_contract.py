@@ -51,6 +51,7 @@ def short_training(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """DCDI keeps the contract whatever its schedule; its own tests use the paper's."""
     name = request.node.callspec.params.get("name") if hasattr(request.node, "callspec") else None
     if name in DCDI and request.node.get_closest_marker("slow"):
+        import dcdi.estimator  # noqa: F401 - which names the class, not what takes its place
         from tests.dcdi_cases import SHORT
 
         monkeypatch.setattr("dcdi.training.Schedule", lambda: SHORT)
