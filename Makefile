@@ -34,6 +34,8 @@ $(VENV)/.runtime: envs/requirements.txt envs/requirements-nodeps.txt envs/constr
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -r envs/requirements.txt -c envs/constraints.txt
 	$(PIP) --no-deps -r envs/requirements-nodeps.txt
+	@# Nothing here builds C++ extensions or runs torch's own tests: 145 MB.
+	rm -rf $(VENV)/lib/python3.11/site-packages/torch/test $(VENV)/lib/python3.11/site-packages/torch/include
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime envs/requirements-dev.txt

@@ -28,6 +28,7 @@ PANEL_NAMES = {
 }
 CONTROL_GREYS = ("#d9d9d9", "#b5b5b5", "#8f8f8f", "#6b6b6b")
 METRICS = ("shd", "sid")
+LEGEND_INCHES = 1.35  # width of an entry
 STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 9,
@@ -78,7 +79,12 @@ def boxplots(
                 panels[line, column].set_ylabel(metric.upper())
         labels = {row.name: row.label for row in experiment.rows}
         handles = [Patch(facecolor=colour[name], edgecolor="black", linewidth=0.5, label=labels[name]) for name in rows]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(rows), 7), frameon=False)
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=max(2, min(len(rows), int(figure.get_figwidth() / LEGEND_INCHES))),
+            frameon=False,
+        )
         convention = ", ".join(dict.fromkeys(shown["convention"]))
         size = "" if nodes is None else f", {nodes} nodes"
         count = shown["dataset"].nunique()
@@ -112,7 +118,8 @@ def _panel(
             axes.plot(x + spread, values, ".", color="black", markersize=1.8, alpha=0.6)
     axes.set_xticks(range(len(places)), [f"{place:g}" for place in places])
     axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_ylim(bottom=0)
+    # A little below 0, so that a box of zeros can be seen.
+    axes.set_ylim(bottom=-0.03 * max(axes.get_ylim()[1], 1.0))
     axes.yaxis.grid(True, linewidth=0.3, color="#cccccc")
     axes.set_axisbelow(True)
 
