@@ -4,6 +4,7 @@ Both ask whether two one-dimensional variables are independent given others. Inv
 independence of the setting's 0/1 label over the observational rows and those of that setting.
 """
 
+from abc import ABC, abstractmethod
 from functools import cache
 
 import numpy as np
@@ -23,7 +24,7 @@ MOST_FREQUENCIES = 512
 LABEL = -1  # the column that tells the rows of a setting from the observational ones
 
 
-class _ResidualTests:
+class _ResidualTests(ABC):
     """Tests of what additive regressions on the others leave."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -46,8 +47,9 @@ class _ResidualTests:
         """See :class:`baselines._ci_tests.PValues`."""
         return self._p_value(self._smoother(setting), i, LABEL, given)
 
+    @abstractmethod
     def _p_value(self, smoother: "AdditiveSmoother", i: int, j: int, given: Nodes) -> float:
-        raise NotImplementedError
+        """Test the residuals of two variables given others."""
 
 
 class AdditiveKernelTests(_ResidualTests):
