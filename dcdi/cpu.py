@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcdi import steps
-from dcdi.constraint import normalisation
+from dcdi.constraint import normalisation, scratch
 from dcdi.model import FIRST_LOGIT, FIRST_TARGET_LOGIT, Model
 from dcdi.simd import LANES
 from dcdi.training import Matrix, Member, Schedule
@@ -172,5 +172,5 @@ def _buffers(shape: steps.Shape, model: Model, batch: int) -> steps.Buffers:
         indices=np.zeros(batch, dtype=np.int64),
         counts=np.zeros(len(model.known_targets), dtype=np.int64),
         touched=np.zeros(model.networks, dtype=np.bool_),
-        matrices=np.zeros((6, d, d)),
+        matrices=scratch(d),
     )

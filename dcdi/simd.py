@@ -38,20 +38,21 @@ class NoAlias(CompilerBase):
 
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
+_DOUBLES = ir.VectorType(ir.DoubleType(), ROWS)
 _INT = ir.IntType(64)
 _BITS = ir.VectorType(ir.IntType(32), LANES)
 _FLAGS = ("reassoc", "contract", "arcp", "nsz")
 
 
-def _matrix_types(*arguments: Any) -> bool:
-    return all(isinstance(a, types.Array) and a.dtype is types.float32 and a.layout == "C" for a in arguments)
+def _matrix_types(*arguments: Any, dtype: Any = types.float32) -> bool:
+    return all(isinstance(a, types.Array) and a.dtype is dtype and a.layout == "C" for a in arguments)
 
 
 class _Code:
     """The few instructions that the intrinsics below are made of."""
 
-    def __init__(self, context: Any, builder: Any) -> None:
-        self.context, self.builder = context, builder
+    def __init__(self, context: Any, builder: Any, vector: Any = _VECTOR) -> None:
+        self.context, self.builder, self.vector = context, builder, vector
 
     def data(self, kind: Any, value: Any) -> tuple[Any, Any]:
         """Pointer to an array's first element, and the length of its rows."""
@@ -68,16 +69,16 @@ class _Code:
         return self.builder.gep(pointer, [total])
 
     def load_vector(self, pointer: Any) -> Any:
-        return self.builder.load(self.builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+        return self.builder.load(self.builder.bitcast(pointer, self.vector.as_pointer()), align=4)
 
     def store_vector(self, value: Any, pointer: Any) -> None:
-        self.builder.store(value, self.builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+        self.builder.store(value, self.builder.bitcast(pointer, self.vector.as_pointer()), align=4)
 
     def broadcast(self, scalar: Any) -> Any:
-        builder = self.builder
-        single = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return builder.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), zeros)
+        empty = ir.Constant(self.vector, ir.Undefined)
+        single = self.builder.insert_element(empty, scalar, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.vector.count), [0] * self.vector.count)
+        return self.builder.shuffle_vector(single, empty, zeros)
 
     def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.fadd(self.builder.fmul(a, b, flags=_FLAGS), c, flags=_FLAGS)
@@ -126,7 +127,7 @@ class _Code:
         return guess
 
     def constant(self, value: float) -> Any:
-        return ir.Constant(_VECTOR, [value] * LANES)
+        return ir.Constant(self.vector, [value] * self.vector.count)
 
     def bits(self, value: int) -> Any:
         return ir.Constant(_BITS, [value] * LANES)
@@ -142,7 +143,7 @@ class _Code:
         index.add_incoming(ir.Constant(_INT, 0), before)
         phis = []
         for value in sums:
-            phi = builder.phi(_VECTOR)
+            phi = builder.phi(self.vector)
             phi.add_incoming(value, before)
             phis.append(phi)
         builder.cbranch(builder.icmp_signed("<", index, count), body, end)
@@ -233,6 +234,36 @@ def _correlate(rows: int) -> Any:
         return signature, generate
 
     return instruction
+
+
+@intrinsic
+def multiply_block(typing, c, a, b, row, column):
+    """Set the ROWS x ROWS block of c = a b that begins at this row and column; matrices are square, float64."""
+    if not _matrix_types(c, a, b, dtype=types.float64):
+        return None
+    signature = types.void(c, a, b, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(context, builder, _DOUBLES)
+        c, a, b, row, column = arguments
+        c_data, width = code.data(signature.args[0], c)
+        a_data, _ = code.data(signature.args[1], a)
+        b_data, _ = code.data(signature.args[2], b)
+        rows = [builder.add(row, ir.Constant(_INT, r)) for r in range(ROWS)]
+
+        def add(k: Any, sums: list[Any]) -> list[Any]:
+            vector = code.load_vector(code.at(b_data, (k, width), column))
+            weights = [builder.load(code.at(a_data, (r, width), k)) for r in rows]
+            return [
+                code.multiply_add(code.broadcast(weight), vector, value)
+                for weight, value in zip(weights, sums, strict=True)
+            ]
+
+        for r, value in zip(rows, code.sum_loop(width, [code.constant(0.0)] * ROWS, add), strict=True):
+            code.store_vector(value, code.at(c_data, (r, width), column))
+        return context.get_dummy_value()
+
+    return signature, generate
 
 
 combine_rows, combine_row = _combine(ROWS), _combine(1)
