@@ -32,6 +32,7 @@ from benchmark.dataset import Dataset, Fit
 LABEL = "CAM"
 SUPPORTS = ("observational", "perfect", "imperfect")
 SELECTION = "heldout"
+R_ENGINES = ("mgcv",)
 PACKAGES = ("scipy",)
 
 _DRAWS = 50

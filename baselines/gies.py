@@ -15,6 +15,7 @@ from benchmark.dataset import Dataset, Fit
 LABEL = "GIES"
 SUPPORTS = ("observational", "perfect", "imperfect")
 SELECTION = "heldout"
+R_ENGINES = ("pcalg",)
 DRAWS = 50
 
 Engine = Literal["python", "pcalg"]

@@ -26,6 +26,8 @@ and, where it helps,
     Run on the purely observational twin of each data set.
 ``ENVIRONMENT``
     The conda environment ``envs/<name>.yaml`` of its jobs; ``benchmark`` where not given.
+``R_ENGINES``
+    The values of its hyperparameter ``engine`` that are R packages: rows that name one run in ``envs/r.yaml``.
 ``IS_CONTROL = True``
     It learns nothing of causality and shows what that achieves.
 ``PACKAGES``
@@ -75,6 +77,7 @@ class Method:
     is_control: bool = False
     data: Literal["own", "twin"] = "own"
     environment: str = "benchmark"
+    r_engines: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
 
     def grid(self, seed: int, overrides: dict[str, Any] | None = None) -> Grid:
@@ -138,6 +141,7 @@ def load_method(name: str) -> Method:
         is_control=getattr(module, "IS_CONTROL", False),
         data=getattr(module, "DATA", "own"),
         environment=getattr(module, "ENVIRONMENT", "benchmark"),
+        r_engines=tuple(getattr(module, "R_ENGINES", ())),
         packages=tuple(getattr(module, "PACKAGES", ())),
     )
 

@@ -58,6 +58,12 @@ class Row:
     seconds: float
     memory_mb: float
 
+    @property
+    def environment(self) -> str:
+        """The conda environment of its jobs; that of R has what the Python engines need, too."""
+        engines = {combination.get("engine") for combination in product(self.hyperparameters)}
+        return "r" if engines & set(self.method.r_engines) else self.method.environment
+
     def grid(self, root_seed: int, *keys: str) -> Grid:
         """Return the combinations to run for one data set."""
         return self.method.grid(seed(root_seed, "grid", *keys, self.name), self.hyperparameters)

@@ -428,3 +428,22 @@ def test_a_fingerprint_of_a_folder_and_of_other_files(tmp_path: Path) -> None:
     (tmp_path / "two.smk").write_text("rule a:  # not Python\n", encoding="utf-8")
     assert fingerprint(tmp_path / "one.smk") != fingerprint(tmp_path / "two.smk")
     assert fingerprint(load_method("empty").file) != fingerprint(load_method("random").file)
+
+
+@pytest.mark.parametrize(
+    ("method", "hyperparameters", "environment"),
+    [
+        ("gies", {}, "benchmark"),
+        ("gies", {"engine": "python"}, "benchmark"),
+        ("gies", {"engine": "pcalg"}, "r"),
+        ("cam", {"engine": ["python", "mgcv"]}, "r"),
+        ("igsp", {"engine": "causaldag"}, "igsp"),
+    ],
+)
+def test_rows_of_engines_in_r_have_their_environment(
+    method: str, hyperparameters: dict[str, Any], environment: str
+) -> None:
+    config = own_configuration()
+    put(config, "methods.mine", {"method": method, "hyperparameters": hyperparameters})
+    put(config, "experiments.mine.methods", ["mine"])
+    assert Plan(config).rows["mine"].environment == environment

@@ -14,7 +14,7 @@ rule fit:
         index=r"\d+",
         row="|".join(PYTHON_ROWS) or "none",
     conda:
-        lambda wildcards: str(ROOT / "envs" / f"{row_of(wildcards).method.environment}.yaml")
+        lambda wildcards: str(ROOT / "envs" / f"{row_of(wildcards).environment}.yaml")
     threads: 1
     resources:
         # What one fit may use; not a parameter, so that raising a limit runs nothing finished again.
