@@ -10,12 +10,12 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmark.files import written_whole
 from benchmark.graphs import find_cycle
 
 CONVENTIONS = "graph[i, j] = 1 means i -> j; setting 0 is observational; targets is settings x nodes"
@@ -147,15 +147,8 @@ class Dataset:
         }
         optional = {"targets": self.targets, "graph": self.graph, "heldout": self.heldout}
         arrays.update({name: value for name, value in optional.items() if value is not None})
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            with open(partial, "wb") as file:
-                np.savez(file, **arrays)
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with written_whole(path) as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

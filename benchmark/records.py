@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.dataset import Fit
+from benchmark.files import written_whole
 
 Status = Literal["ok", "timeout", "memory", "error"]
 FORMAT = 1
@@ -101,15 +102,10 @@ def to_graph(edges: list[list[str]], names: tuple[str, ...]) -> npt.NDArray[np.i
 
 def write_records(path: str | os.PathLike[str], records: list[Record], provenance: dict[str, Any]) -> None:
     """Write the records of one data set and method, whole or not at all."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "conventions": "edges are [from, to]", "provenance": provenance, "records": records}
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        partial.write_text(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    text = json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
+    with written_whole(path) as file:
+        file.write(text.encode())
 
 
 def read_records(path: str | os.PathLike[str]) -> tuple[list[Record], dict[str, Any]]:

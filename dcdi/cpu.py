@@ -56,10 +56,11 @@ class CpuEngine:
         self, X: npt.NDArray[np.float64], setting: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
     ) -> steps.Rows:
         rows = rows[np.argsort(setting[rows], kind="stable")]
-        known = self.model.intervention != "none" and self.model.targets == "known"
-        targets = self.model.known_targets if known else np.zeros_like(self.model.known_targets)
         return steps.Rows(
-            np.ascontiguousarray(X[rows], dtype=np.float32), setting[rows], targets.astype(np.int8), self.model.network
+            np.ascontiguousarray(X[rows], dtype=np.float32),
+            setting[rows],
+            self.model.known_targets,
+            self.model.network,
         )
 
     def _arrays(self) -> steps.Parameters:

@@ -17,6 +17,7 @@ from dcdi.fitted import FittedModel
 from dcdi.model import Density, Intervention, Model, Targets
 from dcdi.training import Member, Schedule, train
 
+PROBABILITY_DIGITS = 6
 HELDOUT_SHARE = 0.2
 PROGRESS_SECONDS = 60.0
 
@@ -172,6 +173,7 @@ class DCDI:
             return ConvergenceError(
                 f"{reason} after {member.iterations} iterations (h = {member.h:.1e}, mu = {member.mu:.1e})"
             )
+        assert member.edge_probabilities is not None  # a fit that is done was frozen before
         graph = (engine.edge_probabilities(index) > 0.5).astype(np.int8)
         learned = engine.target_probabilities(index)
         targets = model.known_targets if learned is None else (learned > 0.5).astype(np.int8)
@@ -184,6 +186,7 @@ class DCDI:
             "h": member.h,
             "mu": member.mu,
             "gamma": member.gamma,
+            "edge_probabilities": member.edge_probabilities.round(PROBABILITY_DIGITS).tolist(),
         }
         if self.history:
             info["history"] = member.history

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.dataset import Dataset
+from benchmark.files import written_whole
 from dcdi.model import Model
 
 ROWS_AT_ONCE = 512
@@ -65,11 +66,11 @@ class FittedModel:
         return float((density * ~dataset.targeted).sum(axis=1).mean())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one ``.npz`` file."""
+        """Write one ``.npz`` file, whole or not at all."""
         description = dataclasses.asdict(self.model) | {"known_targets": self.model.known_targets.tolist()}
-        with open(path, "wb") as file:
-            arrays: dict[str, Any] = {f"parameter_{name}": value for name, value in self.parameters.items()}
-            arrays |= {"model": np.array(json.dumps(description)), "graph": self.graph, "targets": self.targets}
+        arrays: dict[str, Any] = {f"parameter_{name}": value for name, value in self.parameters.items()}
+        arrays |= {"model": np.array(json.dumps(description)), "graph": self.graph, "targets": self.targets}
+        with written_whole(path) as file:
             np.savez(file, **arrays)
 
     @classmethod

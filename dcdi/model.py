@@ -23,6 +23,8 @@ class Model:
 
     Network j < d is the base network of variable j. Where an intervention has networks of its own, each pair of setting
     and variable that can be a target has one more: known targets need only those.
+
+    ``known_targets`` [K x d] are zeros where targets are learned or interventions ignored.
     """
 
     nodes: int
@@ -34,6 +36,10 @@ class Model:
     units: int
     flow_layers: int
     flow_units: int
+
+    def __post_init__(self) -> None:
+        if (self.learns_targets or self.intervention == "none") and self.known_targets.any():
+            raise ValueError("known_targets: the model learns or ignores them; expected zeros")
 
     @property
     def learns_targets(self) -> bool:

@@ -36,9 +36,7 @@ class TorchEngine:
         self.generator = torch.Generator(device=self.device).manual_seed(seed)
         self.X = torch.tensor(X, dtype=dtype, device=self.device)
         self.setting = torch.tensor(setting, device=self.device)
-        known = model.intervention != "none" and model.targets == "known"
-        targets = model.known_targets if known else np.zeros_like(model.known_targets)
-        self.free = 1 - torch.tensor(targets, dtype=dtype, device=self.device)
+        self.free = 1 - torch.tensor(model.known_targets, dtype=dtype, device=self.device)
         self.training = torch.tensor(np.flatnonzero(~heldout), device=self.device)
         self.heldout = torch.tensor(np.flatnonzero(heldout), device=self.device)
         d, settings = model.nodes, len(model.known_targets)

@@ -43,6 +43,7 @@ class Member:
     patience: int = 0
     first_stop: int | None = None
     second_stop: int | None = None
+    edge_probabilities: Matrix | None = None  # when the graph was frozen
     iterations: int = 0
     h: float = 1.0
     train_nll: float = math.nan
@@ -143,7 +144,7 @@ def _check(
     member.phase = "settling"
     if patient and _lose_patience(member, value, schedule, "frozen"):
         engine.freeze(index, graph)
-        member.second_stop = iteration
+        member.second_stop, member.edge_probabilities = iteration, probabilities
         member.best, member.patience = math.inf, schedule.patience
 
 

@@ -119,6 +119,10 @@ def test_every_mode(density: Density, intervention: Intervention, targets: Targe
     assert fit.info["engine"] == "cpu"
     assert fit.info["h"] <= SHORT.threshold
     assert fit.info["first_stop"] < fit.info["second_stop"] < fit.info["iterations"]
+    probabilities = np.array(fit.info["edge_probabilities"])
+    np.testing.assert_array_equal(probabilities > 0.5, fit.graph)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    assert ((probabilities > 0) & (probabilities < 1)).any()  # those of training, not of the frozen graph
     learns = intervention != "none" and targets == "unknown"
     assert (fit.targets is not None) == learns
     if fit.targets is not None:

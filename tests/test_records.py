@@ -169,13 +169,11 @@ def test_write_is_whole_or_not_at_all(
     if there_is_an_old_file:
         write_records(path, [good()], {})
 
-    def half_write(self: Path, data: str, encoding: str | None = None) -> int:
-        with open(self, "w", encoding=encoding) as file:
-            file.write(data[:20])
+    def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", half_write)
+        patch.setattr(os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_records(path, [good(), good()], {})
     assert os.listdir(tmp_path) == (["r.json"] if there_is_an_old_file else [])
