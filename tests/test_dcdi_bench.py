@@ -8,23 +8,30 @@ import pytest
 from dcdi import bench
 
 
-def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     options = "--nodes 3 --density gaussian --mode known unknown --rows 200 --seconds 0.01 --rounds 1"
     bench.main(options.split())
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("CPU time of an iteration")
-    assert lines[1].split() == ["density", "mode", "nodes", "cpu", "ms", "torch", "ms", "cpu/torch"]
-    for line, mode in zip(lines[2:], ("known", "unknown"), strict=True):
+    iterations, fits = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
+    assert iterations[0].startswith("CPU time of an iteration")
+    assert iterations[1].split() == ["density", "mode", "nodes", "cpu", "ms", "torch", "ms", "cpu/torch"]
+    for line, mode in zip(iterations[2:], ("known", "unknown"), strict=True):
         density, found, nodes, cpu, torch, ratio = line.split()
         assert (density, found, nodes) == ("gaussian", mode, "3")
         assert 0 < float(cpu) < float(torch)
         assert re.fullmatch(r"1/\d+", ratio)
+    assert fits[0].startswith("CPU time of a whole fit, 3 nodes, 200 rows")
+    for line, mode in zip(fits[2:], ("known", "unknown"), strict=True):
+        density, found, seconds, iterations_of_fit, milliseconds = line.split()
+        assert (density, found) == ("gaussian", mode)
+        assert float(milliseconds) * int(iterations_of_fit) / 1000 == pytest.approx(float(seconds), abs=0.1)
 
 
 def test_subset(capsys: pytest.CaptureFixture[str]) -> None:
     options = "--nodes 2 --density dsf --mode imperfect --engine cpu --rows 100 --seconds 0.01 --rounds 1"
     bench.main(options.split())
-    assert [line.split()[:3] for line in capsys.readouterr().out.splitlines()[2:]] == [["dsf", "imperfect", "2"]]
+    iterations, fits = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
+    assert [line.split()[:3] for line in iterations[2:]] == [["dsf", "imperfect", "2"]]
+    assert [line.split()[:2] for line in fits[2:]] == [["dsf", "imperfect"]]
 
 
 def test_wrong_options(capsys: pytest.CaptureFixture[str]) -> None:
