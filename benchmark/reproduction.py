@@ -128,7 +128,12 @@ def coverage(comparison: pd.DataFrame) -> str:
         return f"None of the paper's {total:,} published figures was run: no row of this run is one of its methods."
     counts = comparison["verdict"].value_counts()
     listed = ", ".join(f"{count} {name}" for name, count in counts.items())
-    return f"{len(comparison):,} of the paper's {total:,} published figures were run: {listed}."
+    sentence = f"{len(comparison):,} of the paper's {total:,} published figures were run: {listed}."
+    smaller = comparison[(comparison["n"] < DATASETS) & comparison["paper_std"].notna()]
+    if len(smaller):
+        fewest = int(smaller["n"].min())
+        sentence += f" {len(smaller):,} of them rest on fewer data sets, down to {fewest}, than the paper's {DATASETS}."
+    return sentence
 
 
 def to_markdown(comparison: pd.DataFrame) -> str:
