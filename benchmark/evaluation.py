@@ -100,12 +100,12 @@ def _metric_rows(cell: dict[str, Any], records: list[Record], row: Row, dataset:
             "hyperparameters": describe(record["hyperparameters"]),
             "status": record["status"],
         }
-        for metric, value in _values(record, dataset).items():
+        for metric, value in _values(record, dataset, hidden=cell["setting"].endswith("unknown")).items():
             yield shown | {"metric": metric, "value": value}
 
 
-def _values(record: Record, dataset: Dataset) -> dict[str, float | None]:
-    """All metrics of one record; a fit that failed has them all, without a value."""
+def _values(record: Record, dataset: Dataset, *, hidden: bool) -> dict[str, float | None]:
+    """All metrics of one record; a fit that failed has them all, without a value. ``hidden``: targets were."""
     truth = dataset.graph
     edges, cpdag, score, targets = (
         (record["edges"], record.get("cpdag"), record["heldout_nll"], record.get("targets"))
@@ -126,6 +126,8 @@ def _values(record: Record, dataset: Dataset) -> dict[str, float | None]:
     if targets is not None and dataset.targets is not None:
         found = target_counts(dataset.targets, targets)
         values |= {"target_precision": found.precision, "target_recall": found.recall}
+    elif hidden and record["status"] != "ok":
+        values |= {"target_precision": None, "target_recall": None}
     return values
 
 

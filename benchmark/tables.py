@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -28,7 +29,10 @@ METRIC_NAMES = {
     "f1": "F1",
     "edges": "edges",
     "heldout_nll": "held-out NLL",
+    "target_precision": "precision",
+    "target_recall": "recall",
 }
+SHARES = ("target_precision", "target_recall")
 SELECTED = "Selected without the truth"
 CONTROLS = "Controls"
 GRID = "Each fixed value"
@@ -67,7 +71,14 @@ def summarise(values: pd.Series) -> tuple[float, float, int, int]:
     return float(numbers.mean()), float(numbers.std(ddof=1)), len(numbers), len(values)
 
 
-def cell_text(mean: float, std: float, n_ok: int, n: int) -> str:
+class Layout(NamedTuple):
+    """What a table shows: conditions side by side; with ``targets``, how well hidden targets were found."""
+
+    conditions: list[Condition]
+    targets: bool = False
+
+
+def cell_text(mean: float, std: float, n_ok: int, n: int, digits: int = 1) -> str:
     """Return ``mean ± std``, with n_ok/n where fits failed.
 
     >>> cell_text(3.25, 2.1, 10, 10), cell_text(3.25, 2.1, 8, 10), cell_text(float("nan"), float("nan"), 0, 10)
@@ -81,37 +92,45 @@ def cell_text(mean: float, std: float, n_ok: int, n: int) -> str:
         return f"– (0/{n})"
     if n == 1:
         return f"{mean:.0f}" if mean == round(mean) else f"{mean:.2f}"
-    text = f"{mean:.1f} ± {std:.1f}" if n_ok > 1 else f"{mean:.1f}"
+    text = f"{mean:.{digits}f} ± {std:.{digits}f}" if n_ok > 1 else f"{mean:.{digits}f}"
     return text if n_ok == n else f"{text} ({n_ok}/{n})"
 
 
 def build_tables(experiment: Experiment, metrics: pd.DataFrame) -> list[Table]:
-    """Return one table per mechanism, or one for data that are not simulated."""
+    """Return one table per mechanism, or one for data that are not simulated; as many again for hidden targets."""
     mine = metrics[metrics["experiment"] == experiment.name]
-    return [_build(experiment, name, conditions, mine) for name, conditions in table_names(experiment).items()]
+    return [_build(experiment, name, layout, mine) for name, layout in table_layouts(experiment).items()]
 
 
-def table_names(experiment: Experiment) -> dict[str, list[Condition]]:
-    """Return the names of an experiment's tables and the conditions that each shows side by side."""
-    tables: dict[str, list[Condition]] = {}
+def table_layouts(experiment: Experiment) -> dict[str, Layout]:
+    """Return the names of an experiment's tables and what each shows."""
+    tables: dict[str, Layout] = {}
     for condition in experiment.conditions:
         mechanism = condition.simulation.get("mechanism")
-        tables.setdefault(f"{experiment.name}-{mechanism}" if mechanism else experiment.name, []).append(condition)
+        name = f"{experiment.name}-{mechanism}" if mechanism else experiment.name
+        tables.setdefault(name, Layout([])).conditions.append(condition)
+    if experiment.targets == "unknown":
+        tables |= {f"{name}-targets": Layout(layout.conditions, targets=True) for name, layout in tables.items()}
     return tables
 
 
-def _build(experiment: Experiment, name: str, conditions: list[Condition], metrics: pd.DataFrame) -> Table:
+def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFrame) -> Table:
+    conditions = layout.conditions
     mine = metrics[metrics["condition"].isin([condition.name for condition in conditions])]
-    shown = _shown_metrics(conditions, mine)
+    if layout.targets:
+        mine = mine[mine["metric"].isin(SHARES) & (mine["choice"] == "selected")]
+    shown = list(SHARES) if layout.targets else _shown_metrics(conditions, mine)
     table = Table(
         name,
-        _caption(experiment, conditions, mine),
+        _caption(experiment, layout, mine),
         [(heading(c), [METRIC_NAMES[m] for m in shown]) for c in conditions],
     )
     rows: list[tuple[str, Row, str, str | None]] = []
     for row in experiment.rows:
-        rows.append((CONTROLS if row.method.is_control else SELECTED, row, "selected", None))
         own = mine[mine["row"] == row.name]
+        if layout.targets and own["value"].isna().all():
+            continue  # it does not say targets
+        rows.append((CONTROLS if row.method.is_control else SELECTED, row, "selected", None))
         for hyperparameters in dict.fromkeys(own.loc[own["choice"] == "grid", "hyperparameters"]):
             rows.append((GRID, row, "grid", hyperparameters))
         if (own["choice"] == "best_shd").any():
@@ -128,12 +147,12 @@ def _build(experiment: Experiment, name: str, conditions: list[Condition], metri
                 for metric in shown:
                     cell = chosen[(chosen["condition"] == condition.name) & (chosen["metric"] == metric)]
                     summary = summarise(cell["value"])
-                    texts.append(cell_text(*summary))
+                    texts.append(cell_text(*summary, digits=2 if layout.targets else 1))
                     values.append(_value_row(section, label, chosen, condition, experiment, metric, summary))
             table.sections.setdefault(section, []).append((label, texts))
     table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
     published = _published_rows(experiment, conditions, shown)
-    if published:
+    if published and not layout.targets:
         table.sections[PUBLISHED] = published
     return table
 
@@ -202,18 +221,18 @@ def _shown_metrics(conditions: list[Condition], metrics: pd.DataFrame) -> list[s
     return ["shd", "sid", "tp", "fn", "fp", "rev", "f1"]
 
 
-def _caption(experiment: Experiment, conditions: list[Condition], metrics: pd.DataFrame) -> str:
-    simulation = conditions[0].simulation
-    counts = sorted({condition.datasets for condition in conditions})
+def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame) -> str:
+    title = f"{experiment.title}, targets found" if layout.targets else experiment.title
+    simulation = layout.conditions[0].simulation
+    counts = sorted({condition.datasets for condition in layout.conditions})
     if not simulation:
-        return f"{experiment.title}: one data set each, as given."
+        return f"{title}: one data set each, as given."
     mechanism = MECHANISM_NAMES[simulation["mechanism"]]
     over = "one data set" if counts == [1] else f"{counts[0]} data sets per condition"
     statistic = "value on" if counts == [1] else "mean ± standard deviation over"
     engines = sorted(set(metrics["engine"].dropna()) - {"python"})
-    return (
-        f"{experiment.title}: {mechanism} data, {statistic} {over}; data convention `{simulation['convention']}`."
-        + (f" Engines other than Python: {', '.join(engines)}." if engines else "")
+    return f"{title}: {mechanism} data, {statistic} {over}; data convention `{simulation['convention']}`." + (
+        f" Engines other than Python: {', '.join(engines)}." if engines else ""
     )
 
 

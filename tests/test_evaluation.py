@@ -12,7 +12,7 @@ import pytest
 from benchmark.dataset import Dataset, Fit
 from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS, describe, evaluate, read_table
 from benchmark.metrics import edge_counts, f1, shd, shd_cpdag, sid
-from benchmark.plan import Condition, Experiment, data_path, fit_path
+from benchmark.plan import Condition, Experiment, Targets, data_path, fit_path
 from benchmark.records import Record, RecordError, failed, succeeded, write_records
 from benchmark.selection import Selection
 from tests.samples import SACHS, condition, experiment, row
@@ -41,13 +41,14 @@ def make(
     selection: Selection = "heldout",
     place: Condition = PLACE,
     graph: Any = TRUTH,
+    targets: Targets = "known",
 ) -> Experiment:
     """Write data sets and records of every row; return the experiment that they belong to."""
-    shown = experiment([place], [row(name, f"Label of {name}", selection) for name in records])
+    shown = experiment([place], [row(name, f"Label of {name}", selection) for name in records], targets=targets)
     for index in place.indices:
         dataset(graph).save(folder / data_path(place.name, index))
         for name, of_row in records.items():
-            write_records(folder / fit_path("known", place.name, index, name), of_row, {})
+            write_records(folder / fit_path(targets, place.name, index, name), of_row, {})
     return shown
 
 
@@ -126,6 +127,15 @@ def test_learned_targets_are_measured(tmp_path: Path) -> None:
     assert values(metrics)["target_recall"] == 1.0
     metrics, _ = evaluate(make(tmp_path, {"a": [found()]}), tmp_path)
     assert set(values(metrics)) == TRUTH_METRICS
+
+
+def test_a_failed_fit_with_hidden_targets_counts_as_one_without_them(tmp_path: Path) -> None:
+    record = failed("error", "no", {"x": 1}, 0.1, 1.0)
+    metrics, _ = evaluate(make(tmp_path, {"a": [record]}), tmp_path)
+    assert set(metrics["metric"]) == TRUTH_METRICS
+    metrics, _ = evaluate(make(tmp_path, {"a": [record]}, targets="unknown"), tmp_path)
+    assert set(metrics["metric"]) == TRUTH_METRICS | {"target_precision", "target_recall"}
+    assert metrics["value"].isna().all()
 
 
 def test_without_a_truth_only_edges_and_the_score_are_left(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_every_published_figure_is_matched_once_and_agrees_with_itself() -> None
 
 def test_the_sentence_says_where_data_sets_are_fewer_than_in_the_paper() -> None:
     few = condition("linear", 10, 1, datasets=3)
-    shown = experiment([few], SHOWN.rows[:1], paper="main")
+    shown = experiment([few], [SHOWN.rows[0]], paper="main")
     rows = metric_rows(shown, few, shown.rows[0], {"shd": [1.0, 2.0, 0.0], "sid": [1.0, 0.0, 0.0]})
     sentence = coverage(compare(plan_of(shown), metric_frame(rows)))
     assert sentence.endswith("2 of them rest on fewer data sets, down to 3, than the paper's 10.")

@@ -22,7 +22,7 @@ from benchmark.tables import (
     cell_text,
     latex_escape,
     summarise,
-    table_names,
+    table_layouts,
     to_html,
     to_latex,
     to_markdown,
@@ -197,7 +197,7 @@ def published_cells() -> dict[tuple[str, str, str, str], str]:
     cells = {}
     for shown in Plan(configuration()).experiments.values():
         for made in build_tables(shown, distances(shown)):
-            names = [(place.name, m) for place in table_names(shown)[made.name] for m in made.groups[0][1]]
+            names = [(place.name, m) for place in table_layouts(shown)[made.name].conditions for m in made.groups[0][1]]
             for label, texts in made.sections.get(PUBLISHED, []):
                 for (place, metric), text in zip(names, texts, strict=True):
                     cells[made.name, place, metric.lower(), label.removesuffix(" (paper)")] = text
@@ -207,8 +207,8 @@ def published_cells() -> dict[tuple[str, str, str, str], str]:
 def test_published_rows_are_those_of_the_paper() -> None:
     cells = published_cells()
     for shown in Plan(configuration()).experiments.values():
-        for name, places in table_names(shown).items():
-            for place in places:
+        for name, layout in table_layouts(shown).items():
+            for place in layout.conditions if not layout.targets else ():
                 figures = load_published()
                 mechanism, simulation = place.simulation.get("mechanism", "sachs"), place.simulation
                 figures = figures[
@@ -242,10 +242,10 @@ def test_published_rows_stand_beside_the_data_of_the_paper_only() -> None:
 
 
 def test_one_table_per_mechanism() -> None:
-    names = [name for shown in Plan(configuration("quick")).experiments.values() for name in table_names(shown)]
+    names = [name for shown in Plan(configuration("quick")).experiments.values() for name in table_layouts(shown)]
     mechanisms = ("linear", "nn")
     expected = [f"{name}-{m}" for name in ("perfect", "imperfect", "unknown") for m in mechanisms]
-    assert names == [*expected, "sachs"]
+    assert names == [*expected, "unknown-linear-targets", "unknown-nn-targets", "sachs"]
 
 
 @pytest.mark.parametrize("convention", ["released", "as_written"])
@@ -271,6 +271,39 @@ def test_headings_tell_conditions_apart() -> None:
         for made in build_tables(shown, metric_frame([])):
             heads = [head for head, _ in made.groups]
             assert len(set(heads)) == len(heads), made.name
+
+
+# --- targets
+
+
+def test_hidden_targets_have_a_table_of_the_methods_that_say_them() -> None:
+    place = condition(datasets=3)
+    rows = [row("a", "Says"), row("b", "Fails once"), row("c", "Silent"), row("d", "Silent and fails")]
+    shown = experiment([place], rows, "unknown", "main", targets="unknown")
+    values: list[dict[str, list[float | None]]] = [
+        {"target_precision": [1.0, 0.5, 0.75], "target_recall": [1.0, 1.0, 0.7]},
+        {"target_precision": [1.0, None, 0.9], "target_recall": [0.4, None, 0.5]},
+        {},
+        {"target_precision": [None] * 3, "target_recall": [None] * 3},
+    ]
+    metrics = []
+    for by, targets in zip(rows, values, strict=True):
+        metrics += metric_rows(shown, place, by, {"shd": [1.0] * 3, "sid": [1.0] * 3})
+        metrics += metric_rows(shown, place, by, targets)
+        metrics += metric_rows(shown, place, by, targets, "best_shd", "alpha=0.2")
+    graphs, targets_found = build_tables(shown, metric_frame(metrics))
+    assert graphs.name == "unknown-linear"
+    assert [label for label, _ in graphs.sections[SELECTED]] == [by.label for by in rows]
+    assert targets_found.name == "unknown-linear-targets"
+    assert targets_found.caption.startswith("Title of unknown, targets found: linear data, mean")
+    assert targets_found.groups == [("10 nodes, e = 1", ["precision", "recall"])]
+    assert targets_found.sections == {
+        SELECTED: [
+            ("Says", ["0.75 ± 0.25", "0.90 ± 0.17"]),
+            ("Fails once", ["0.95 ± 0.07 (2/3)", "0.45 ± 0.07 (2/3)"]),
+        ]
+    }
+    assert list(targets_found.values["n"]) == [3] * 4
 
 
 # --- formats

@@ -1,9 +1,9 @@
-from benchmark.tables import table_names
+from benchmark.tables import table_layouts
 
 TABLES = [
     f"tables/{name}.{kind}"
     for experiment in PLAN.experiments.values()
-    for name in table_names(experiment)
+    for name in table_layouts(experiment)
     for kind in ("csv", "md", "tex")
 ]
 PUBLISHED = str(ROOT / "resources" / "paper" / "results.csv")
