@@ -259,6 +259,57 @@ def test_names_do_not_matter(name: str) -> None:
     assert_equal(result, fit(name, data, combination))
 
 
+# --- odd data: a valid graph or a clear error, never NaN
+
+
+def odd(name: str, kind: str) -> Dataset:
+    """A data set of 5 variables and 3 settings with something wrong; a fifth of its rows is held out."""
+    rng = np.random.default_rng(5)
+    n = {"fewer rows than variables": 4}.get(kind, 120)
+    X = rng.normal(size=(n, 5))
+    X[:, 1] += X[:, 0]
+    setting = np.sort(np.arange(n) % 3)
+    targets = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]])
+    if kind == "constant column":
+        X[:, 2] = 0.1
+    elif kind == "duplicated columns":
+        X[:, 2] = X[:, 0]
+    elif kind == "setting of 3 rows":
+        setting = np.repeat([0, 1, 2], [n // 2, n // 2 - 3, 3])
+    elif kind == "single setting" or load_method(name).data == "twin":
+        setting, targets = np.zeros(n, dtype=np.int64), targets[:1]
+    heldout = np.arange(n) % 5 == 1
+    hidden = a_setting(load_method(name)).endswith("unknown")
+    return Dataset(X, setting, None if hidden else targets, heldout=heldout)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        marked(name, kind)
+        for name in NAMES
+        for kind in (
+            "constant column",
+            "duplicated columns",
+            "fewer rows than variables",
+            "setting of 3 rows",
+            "single setting",
+        )
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_odd_data(name: str, kind: str) -> None:
+    data = odd(name, kind)
+    for combination in first_and_last(load_method(name)):
+        try:
+            result = fit(name, data, combination)
+        except (ValueError, RuntimeError) as error:
+            assert len(str(error)) > 20, error  # noqa: PT017 - either outcome is right
+        else:
+            assert_valid(result, data)
+            assert result.targets is None or np.isfinite(result.targets).all()
+
+
 # --- the loader itself
 
 
