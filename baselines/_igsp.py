@@ -29,16 +29,11 @@ DEPTH = 4  # of the depth-first search among DAGs with equally many arcs
 
 @dataclass(frozen=True)
 class Search:
-    """What both searches share: tests at a level, starting points and moves.
-
-    ``gaussian`` starts from partial correlations given all predecessors, as the library does for its Gaussian test,
-    and not from Markov blankets; there it compares a one-sided p-value with alpha.
-    """
+    """What both searches share: tests at a level, starting points and moves."""
 
     d: int
     tests: Memo
     alpha: float
-    gaussian: bool
     rng: random.Random
 
     def independent(self, i: int, j: int, given: int) -> bool:
@@ -52,28 +47,14 @@ class Search:
     def starts(self) -> Iterator[Dag]:
         """Yield the starting DAG of each run, all from one undirected graph (``initial_undirected='threshold'``)."""
         everything = (1 << self.d) - 1
-        linked = self._linked_given_all if self.gaussian else lambda i, j, given: not self.independent(i, j, given)
         undirected = np.zeros((self.d, self.d), dtype=np.int8)
         for i, j in combinations(range(self.d), 2):
-            undirected[i, j] = undirected[j, i] = linked(i, j, everything & ~(1 << i | 1 << j))
+            undirected[i, j] = undirected[j, i] = not self.independent(i, j, everything & ~(1 << i | 1 << j))
         for _ in range(RUNS):
-            order = minimum_degree_order(undirected, self.rng)
-            yield self._from_predecessors(order) if self.gaussian else self._from_blankets(order)
+            yield self._minimal_dag(minimum_degree_order(undirected, self.rng))
 
-    def _linked_given_all(self, i: int, j: int, given: int) -> bool:
-        return self.tests.independence(i, j, members(given)) <= 2 * self.alpha
-
-    def _from_predecessors(self, order: list[int]) -> Dag:
-        parents = [0] * self.d
-        before = 0
-        for node in order:
-            for other in members(before):
-                if self._linked_given_all(other, node, before & ~(1 << other)):
-                    parents[node] |= 1 << other
-            before |= 1 << node
-        return tuple(parents)
-
-    def _from_blankets(self, order: list[int]) -> Dag:
+    def _minimal_dag(self, order: list[int]) -> Dag:
+        """Return the DAG of an order: an arc where two nodes depend given the Markov blanket of the first so far."""
         parents = [0] * self.d
         for place, node in enumerate(order):
             for other in order[:place]:

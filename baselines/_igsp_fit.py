@@ -45,7 +45,7 @@ def sweep_alphas(
 
             yield library_fit(dataset, seed, alpha, test, known_targets)
             continue
-        search = Search(dataset.d, tests(test), alpha, gaussian=test == "gauss", rng=random.Random(seed))
+        search = Search(dataset.d, tests(test), alpha, random.Random(seed))
         dag, targets = solve(search)
         graph = np.zeros((dataset.d, dataset.d), dtype=np.int8)
         for i, j in all_arcs(dag):

@@ -65,6 +65,18 @@ def test_the_librarys_graphs(
             assert_equal(ours, theirs)
 
 
+@METHODS
+def test_false_arcs_are_no_more_than_the_level_allows(method: Any) -> None:
+    alpha, d, repeats = 0.2, 6, 40
+    arcs = 0
+    for seed in range(repeats):
+        X = np.random.default_rng(seed).normal(size=(600, d))
+        data = Dataset(X, np.arange(600) % 2, [[0] * d, [1] + [0] * (d - 1)])
+        arcs += int(method.fit(data, seed=seed, alpha=alpha).graph.sum())
+    pairs = repeats * d * (d - 1) / 2
+    assert 0.3 * alpha < arcs / pairs < 1.1 * alpha
+
+
 class Arbitrary:
     """P-values drawn once per question, which no data would give: they lead the searches everywhere."""
 
@@ -96,7 +108,7 @@ class Tester:
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_searches_decide_as_the_librarys(seed: int, several: bool, library: Any) -> None:
-    """The way from Markov blankets, which all tests but the Gaussian take, and every branch of the searches."""
+    """Whatever the tests say: every branch of the searches."""
     d = 6
     pick = np.random.default_rng(seed)
     targets = [frozenset(pick.choice(d, size=1 + several * (k % 2), replace=False).tolist()) for k in range(4)]
@@ -120,7 +132,7 @@ def test_searches_decide_as_the_librarys(seed: int, several: bool, library: Any)
 
 
 def new_search(d: int, seed: int, alpha: float) -> Search:
-    return Search(d, Memo(Arbitrary(seed)), alpha, gaussian=False, rng=random.Random(seed))
+    return Search(d, Memo(Arbitrary(seed)), alpha, random.Random(seed))
 
 
 def test_the_engine_refuses_what_the_library_gets_wrong(library: Any) -> None:
