@@ -51,7 +51,7 @@ def _testers(library: Any, dataset: Dataset, alpha: float, test: str) -> tuple[A
     if test == "gauss":
 
         def calibrated(*arguments: Any, **keywords: Any) -> Any:
-            """The library's test; under its own name searches would start from one-sided p-values, at twice the level."""
+            """Run the library's test; under its own name searches start at twice the level (docs/ci-tests.md)."""
             return library.partial_correlation_test(*arguments, **keywords)
 
         independence = calibrated, library.partial_correlation_suffstat(observational)
