@@ -128,7 +128,11 @@ def coverage(comparison: pd.DataFrame) -> str:
         return f"None of the paper's {total:,} published figures was run: no row of this run is one of its methods."
     counts = comparison["verdict"].value_counts()
     listed = ", ".join(f"{count} {name}" for name, count in counts.items())
-    sentence = f"{len(comparison):,} of the paper's {total:,} published figures were run: {listed}."
+    figures = len(comparison.drop_duplicates(KEYS))
+    often = (
+        f" ({len(comparison):,} comparisons, because some were run more than once)" if figures < len(comparison) else ""
+    )
+    sentence = f"{figures:,} of the paper's {total:,} published figures were run{often}: {listed}."
     smaller = comparison[(comparison["n"] < DATASETS) & comparison["paper_std"].notna()]
     if len(smaller):
         fewest = int(smaller["n"].min())
