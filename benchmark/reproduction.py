@@ -129,9 +129,7 @@ def coverage(comparison: pd.DataFrame) -> str:
     counts = comparison["verdict"].value_counts()
     listed = ", ".join(f"{count} {name}" for name, count in counts.items())
     figures = len(comparison.drop_duplicates(KEYS))
-    often = (
-        f" ({len(comparison):,} comparisons, some run more than once)" if figures < len(comparison) else ""
-    )
+    often = f" ({len(comparison):,} comparisons, some run more than once)" if figures < len(comparison) else ""
     sentence = f"{figures:,} of the paper's {total:,} published figures were run{often}: {listed}."
     smaller = comparison[(comparison["n"] < DATASETS) & comparison["paper_std"].notna()]
     if len(smaller):
