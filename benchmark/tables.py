@@ -230,7 +230,8 @@ def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame) -> s
     mechanism = MECHANISM_NAMES[simulation["mechanism"]]
     over = "one data set" if counts == [1] else f"{counts[0]} data sets per condition"
     statistic = "value on" if counts == [1] else "mean ± standard deviation over"
-    engines = sorted(set(metrics["engine"].dropna()) - {"python"})
+    others = metrics[~metrics["engine"].isin(["python", ""]) & metrics["engine"].notna()]
+    engines = [f"{name} ({', '.join(dict.fromkeys(of['method']))})" for name, of in others.groupby("engine")]
     return f"{title}: {mechanism} data, {statistic} {over}; data convention `{simulation['convention']}`." + (
         f" Engines other than Python: {', '.join(engines)}." if engines else ""
     )

@@ -263,7 +263,7 @@ def test_the_caption_names_engines_other_than_python() -> None:
     shown = experiment(PLACES, [row("a")])
     rows = metric_rows(shown, PLACES[0], shown.rows[0], {"shd": [1.0] * 3, "sid": [1.0] * 3}, engine="R pcalg")
     (made,) = build_tables(shown, metric_frame(rows))
-    assert made.caption.endswith("Engines other than Python: R pcalg.")
+    assert made.caption.endswith("Engines other than Python: R pcalg (a).")
 
 
 def test_headings_tell_conditions_apart() -> None:
