@@ -37,6 +37,12 @@ def test_table_of_a_tiny_case() -> None:
     assert all(float(row[4]) > 0 for row in rows)
 
 
+def test_every_test_of_a_method_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    bench.main(["--methods", "jci-pc", "igsp", "--nodes", "4", "--edges", "1", "--rows", "300"])
+    rows = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == ["jci-pc", "igsp gauss", "igsp kci"]
+
+
 def test_baselines_are_found() -> None:
     names = bench.baselines()
     assert "jci-pc" in names
