@@ -151,8 +151,8 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
                     values.append(_value_row(section, label, chosen, condition, experiment, metric, summary))
             table.sections.setdefault(section, []).append((label, texts))
     table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
-    published = _published_rows(experiment, conditions, shown)
-    if published and not layout.targets:
+    published = [] if layout.targets else _published_rows(experiment, conditions, shown)
+    if published:
         table.sections[PUBLISHED] = published
     return table
 
