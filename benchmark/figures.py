@@ -1,5 +1,6 @@
 """Boxplots of SHD and SID as in the paper's Figures "Perfect", "Imperfect" and "Unknown interventions"."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ PANEL_NAMES = {
 CONTROL_GREYS = ("#d9d9d9", "#b5b5b5", "#8f8f8f", "#6b6b6b")
 METRICS = ("shd", "sid")
 LEGEND_INCHES = 1.35  # width of an entry
+TITLE_CHARACTERS = 14  # per inch
 STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 9,
@@ -88,7 +90,8 @@ def boxplots(
         convention = ", ".join(dict.fromkeys(shown["convention"]))
         size = "" if nodes is None else f", {nodes} nodes"
         count = shown["dataset"].nunique()
-        figure.suptitle(f"{experiment.title}{size} ({count} data sets, convention {convention})", fontsize=9)
+        title = f"{experiment.title}{size} ({count} data sets, convention {convention})"
+        figure.suptitle(textwrap.fill(title, int(figure.get_figwidth() * TITLE_CHARACTERS)), fontsize=9)
     return figure
 
 

@@ -1,18 +1,21 @@
 """Figures show what the metrics hold: one box per row and place, in colours that mean the same everywhere."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib.colors
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
 from benchmark.figures import CONTROL_GREYS, METRICS, boxplots, colours, save
-from benchmark.plan import Experiment, Plan, figure_axes
+from benchmark.plan import Condition, Experiment, Plan, figure_axes
 from tests.samples import condition, configuration, experiment, metric_frame, metric_rows, row
 
 ROWS = [row("one", "Method one"), row("two", "Method two"), row("control", "Control", is_control=True)]
@@ -99,6 +102,20 @@ def test_titles_and_axes_say_what_is_shown() -> None:
     assert [label.get_text() for label in figure.axes[2].get_xticklabels()] == ["1", "4"]
     assert figure.get_suptitle() == "Title of perfect, 10 nodes (4 data sets, convention released)"
     assert all(-0.05 * axes.get_ylim()[1] <= axes.get_ylim()[0] < 0 for axes in figure.axes)  # boxes of zeros show
+
+
+@pytest.mark.parametrize("conditions", [SHOWN.conditions[:1], SHOWN.conditions])
+def test_a_long_title_stays_within_the_figure(conditions: tuple[Condition, ...]) -> None:
+    shown = replace(SHOWN, title="Perfect interventions with unknown targets, a long title", conditions=conditions)
+    figure = draw(shown)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    (title,) = [text for text in figure.texts if text.get_text() == figure.get_suptitle()]
+    extent = title.get_window_extent(canvas.get_renderer())
+    assert 0 <= extent.x0 < extent.x1 <= figure.bbox.width
+    assert extent.y1 <= figure.bbox.height
+    boxes = [axes.get_tightbbox(canvas.get_renderer()) for axes in figure.axes]
+    assert all(box is not None and box.y1 < extent.y0 for box in boxes)
 
 
 def test_the_legend_names_every_row_in_its_colour() -> None:
