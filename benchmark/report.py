@@ -13,8 +13,8 @@ import pandas as pd
 import yaml
 
 from benchmark.evaluation import read_table
+from benchmark.paper.reproduction import coverage, display, read_comparison
 from benchmark.plan import Experiment, Plan, figure_axes
-from benchmark.reproduction import coverage, display, read_comparison
 from benchmark.tables import build_tables, to_html
 
 PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "seaborn", "gadjid")

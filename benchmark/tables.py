@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from benchmark.paper.published import DATASETS, main_figures
 from benchmark.plan import Condition, Experiment, Row
-from benchmark.published import DATASETS, main_figures
 
 MECHANISM_NAMES = {
     "linear": "linear",

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from benchmark.config import SCHEMA, ConfigError, check_schema
+from benchmark.paper.published import load_published
 from benchmark.plan import Plan
-from benchmark.published import load_published
 from tests.samples import PRESETS, configuration, put
 
 LONGEST = 300

@@ -14,8 +14,8 @@ import yaml
 from benchmark import methods
 from benchmark.dataset import Dataset
 from benchmark.methods import Method
+from benchmark.paper.published import load_published
 from benchmark.plan import Plan, data_path, fit_path
-from benchmark.published import load_published
 from benchmark.records import read_records
 from tests.project import ROOT
 from tests.samples import PRESETS, configuration, own_configuration

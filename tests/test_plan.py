@@ -10,8 +10,8 @@ import pytest
 
 from benchmark.config import ConfigError
 from benchmark.methods import Grid, Method, load_method
+from benchmark.paper.published import load_published
 from benchmark.plan import Plan, data_path, figure_axes, fingerprint, fit_path
-from benchmark.published import load_published
 from tests.samples import PRESETS, configuration, experiment, method, own_configuration, put, row
 
 Add = Callable[[Method], None]

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from benchmark.evaluation import COST_COLUMNS
+from benchmark.paper.reproduction import compare, coverage
 from benchmark.plan import Experiment, Plan, figure_axes
 from benchmark.report import write_report
-from benchmark.reproduction import compare, coverage
 from benchmark.tables import build_tables
 from tests.project import ROOT
 from tests.samples import SACHS, condition, configuration, experiment, metric_frame, metric_rows, row

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from benchmark.evaluation import describe
-from benchmark.plan import Experiment, Plan
-from benchmark.published import load_published, tailored_test
-from benchmark.reproduction import (
+from benchmark.paper.published import load_published, tailored_test
+from benchmark.paper.reproduction import (
     COLUMNS,
     compare,
     coverage,
@@ -22,6 +21,7 @@ from benchmark.reproduction import (
     to_markdown,
     verdict,
 )
+from benchmark.plan import Experiment, Plan
 from benchmark.tables import summarise
 from tests.samples import SACHS, condition, configuration, experiment, metric_frame, metric_rows, row
 from tests.test_tables import check_latex, unescaped

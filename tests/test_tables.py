@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.paper.published import load_published, tailored_test
 from benchmark.plan import Experiment, Plan
-from benchmark.published import load_published, tailored_test
 from benchmark.tables import (
     BEST,
     CONTROLS,

@@ -7,7 +7,7 @@ TABLES = [
     for kind in ("csv", "md", "tex")
 ]
 PUBLISHED = str(ROOT / "resources" / "paper" / "results.csv")
-TABLE_SOURCE = fingerprint(*(LIBRARY / f"{name}.py" for name in ("tables", "reproduction", "published")))
+TABLE_SOURCE = fingerprint(*(LIBRARY / f"{name}.py" for name in ("tables", "paper/reproduction", "paper/published")))
 
 
 rule tables:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from benchmark.evaluation import read_table
 from benchmark.jobs import logged
+from benchmark.paper.reproduction import compare, to_latex, to_markdown
 from benchmark.plan import Plan
-from benchmark.reproduction import compare, to_latex, to_markdown
 
 with logged(snakemake.log[0], "compare with the published figures"):
     comparison = compare(Plan(snakemake.config), read_table(snakemake.input.metrics))
