@@ -26,14 +26,14 @@ class TargetCounts(NamedTuple):
     fp: int
 
     @property
-    def precision(self) -> float:
-        """Share of the estimated targets that are right (1 where none is estimated)."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else 1.0
+    def precision(self) -> float | None:
+        """Share of the estimated targets that are right; nothing where none is estimated."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
 
     @property
-    def recall(self) -> float:
-        """Share of the true targets that are found (1 where there is none)."""
-        return self.tp / (self.tp + self.fn) if self.tp + self.fn else 1.0
+    def recall(self) -> float | None:
+        """Share of the true targets that are found; nothing where there is none."""
+        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
 
 
 def edge_counts(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> EdgeCounts:

@@ -1,6 +1,7 @@
 """Tables of the appendix: mean and standard deviation per method and condition, as CSV, Markdown, LaTeX and HTML."""
 
 import html
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.paper.published import DATASETS, main_figures
-from benchmark.plan import Condition, Experiment, Row
+from benchmark.plan import STANDARD_N, Condition, Experiment, Row
 
 MECHANISM_NAMES = {
     "linear": "linear",
@@ -37,7 +38,7 @@ SELECTED = "Selected without the truth"
 CONTROLS = "Controls"
 GRID = "Each fixed value"
 BEST = "* Lowest SHD to the true graph, per data set: a choice that only the truth allows"
-PUBLISHED = "Published in the paper (10 data sets)"
+PUBLISHED = "Published in the paper"
 VALUE_COLUMNS = [
     "section",
     "method",
@@ -65,10 +66,13 @@ class Table:
     values: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=VALUE_COLUMNS))
 
 
-def summarise(values: pd.Series) -> tuple[float, float, int, int]:
-    """Return mean, sample standard deviation, number of values and number of fits; failed fits have no value."""
-    numbers = pd.to_numeric(values).dropna()
-    return float(numbers.mean()), float(numbers.std(ddof=1)), len(numbers), len(values)
+def summarise(cell: pd.DataFrame) -> tuple[float, float, int, int]:
+    """Return mean and sample standard deviation of the values, the number of fits that succeeded, and of all fits.
+
+    A fit that succeeded may have no value: no held-out score, or no precision where it named no target.
+    """
+    numbers = pd.to_numeric(cell["value"]).dropna()
+    return float(numbers.mean()), float(numbers.std(ddof=1)), int((cell["status"] == "ok").sum()), len(cell)
 
 
 class Layout(NamedTuple):
@@ -79,20 +83,19 @@ class Layout(NamedTuple):
 
 
 def cell_text(mean: float, std: float, n_ok: int, n: int, digits: int = 1) -> str:
-    """Return ``mean ± std``, with n_ok/n where fits failed.
+    """Return ``mean ± std``, with n_ok/n where fits failed; a dash where there is no value.
 
-    >>> cell_text(3.25, 2.1, 10, 10), cell_text(3.25, 2.1, 8, 10), cell_text(float("nan"), float("nan"), 0, 10)
+    >>> cell_text(3.25, 2.1, 10, 10), cell_text(3.25, 2.1, 8, 10), cell_text(math.nan, math.nan, 0, 10)
     ('3.2 ± 2.1', '3.2 ± 2.1 (8/10)', '– (0/10)')
-    >>> cell_text(18.0, float("nan"), 1, 1), cell_text(0.424, float("nan"), 1, 1)
-    ('18', '0.42')
+    >>> cell_text(18.0, math.nan, 1, 1), cell_text(0.424, math.nan, 1, 1), cell_text(math.nan, math.nan, 1, 1)
+    ('18', '0.42', '–')
     """
-    if n == 0:
-        return "–"
-    if n_ok == 0:
-        return f"– (0/{n})"
-    if n == 1:
-        return f"{mean:.0f}" if mean == round(mean) else f"{mean:.2f}"
-    text = f"{mean:.{digits}f} ± {std:.{digits}f}" if n_ok > 1 else f"{mean:.{digits}f}"
+    if math.isnan(mean):
+        text = "–"
+    elif n == 1:
+        text = f"{mean:.0f}" if mean == round(mean) else f"{mean:.2f}"
+    else:
+        text = f"{mean:.{digits}f}" if math.isnan(std) else f"{mean:.{digits}f} ± {std:.{digits}f}"
     return text if n_ok == n else f"{text} ({n_ok}/{n})"
 
 
@@ -120,10 +123,11 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
     if layout.targets:
         mine = mine[mine["metric"].isin(SHARES) & (mine["choice"] == "selected")]
     shown = list(SHARES) if layout.targets else _shown_metrics(conditions, mine)
+    n_varies = len({condition.simulation.get("n") for condition in conditions}) > 1
     table = Table(
         name,
         _caption(experiment, layout, mine),
-        [(heading(c), [METRIC_NAMES[m] for m in shown]) for c in conditions],
+        [(heading(c, n_varies=n_varies), [METRIC_NAMES[m] for m in shown]) for c in conditions],
     )
     rows: list[tuple[str, Row, str, str | None]] = []
     for row in experiment.rows:
@@ -146,7 +150,7 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
             for condition in conditions:
                 for metric in shown:
                     cell = chosen[(chosen["condition"] == condition.name) & (chosen["metric"] == metric)]
-                    summary = summarise(cell["value"])
+                    summary = summarise(cell)
                     texts.append(cell_text(*summary, digits=2 if layout.targets else 1))
                     values.append(_value_row(section, label, chosen, condition, experiment, metric, summary))
             table.sections.setdefault(section, []).append((label, texts))
@@ -154,6 +158,8 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
     published = [] if layout.targets else _published_rows(experiment, conditions, shown)
     if published:
         table.sections[PUBLISHED] = published
+        if any(condition.simulation for condition in conditions):
+            table.caption += f" Published figures: over {DATASETS} data sets."
     return table
 
 
@@ -195,10 +201,10 @@ def _value_row(
     return section, label, engines, hyperparameters, condition.name, setting, convention, metric, *summary
 
 
-def heading(condition: Condition) -> str:
-    """Return the heading of a condition's columns.
+def heading(condition: Condition, *, n_varies: bool = False) -> str:
+    """Return the heading of a condition's columns; the usual number of rows is named only beside others.
 
-    >>> heading(Condition("linear-d10-e1-perfect", "simulated", 10, {"nodes": 10, "edges_per_node": 1}))
+    >>> heading(Condition("linear-d10-e1-perfect", "simulated", 10, {"nodes": 10, "edges_per_node": 1, "n": 10_000}))
     '10 nodes, e = 1'
     """
     simulation = condition.simulation
@@ -207,7 +213,7 @@ def heading(condition: Condition) -> str:
     parts = [f"{simulation['nodes']} nodes", f"e = {simulation['edges_per_node']:g}"]
     if "settings" in simulation:
         parts.append(f"{simulation['settings']} interventions")
-    if simulation.get("n", 10_000) != 10_000:
+    if n_varies or simulation["n"] != STANDARD_N:
         parts.append(f"n = {simulation['n']:,}")
     return ", ".join(parts)
 
@@ -230,6 +236,7 @@ def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame) -> s
     mechanism = MECHANISM_NAMES[simulation["mechanism"]]
     over = "one data set" if counts == [1] else f"{counts[0]} data sets per condition"
     statistic = "value on" if counts == [1] else "mean ± standard deviation over"
+    over += "; precision where a method named a target" if layout.targets else ""
     others = metrics[~metrics["engine"].isin(["python", ""]) & metrics["engine"].notna()]
     engines = [f"{name} ({', '.join(dict.fromkeys(of['method']))})" for name, of in others.groupby("engine")]
     return f"{title}: {mechanism} data, {statistic} {over}; data convention `{simulation['convention']}`." + (

@@ -157,8 +157,8 @@ def test_target_counts() -> None:
     assert counts == (2, 1, 1)  # setting 0 does not count; 0.5 is not above 0.5
     assert (counts.precision, counts.recall) == pytest.approx((2 / 3, 2 / 3))
     nothing = target_counts(truth, np.zeros((3, 3)))
-    assert (nothing.precision, nothing.recall) == (1, 0)
-    assert target_counts(np.zeros((2, 2)), np.zeros((2, 2))).recall == 1
+    assert (nothing.precision, nothing.recall) == (None, 0)
+    assert target_counts(np.zeros((2, 2)), np.zeros((2, 2))).recall is None
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (3, 2), (4, 3)])

@@ -214,11 +214,15 @@ def test_every_published_figure_is_matched_once_and_agrees_with_itself() -> None
     assert len(comparison) == 2087
     assert not comparison.duplicated(keys).any()
     assert set(comparison["verdict"]) == {"agrees", "equal"}
-    assert set(comparison.loc[comparison["verdict"] == "equal", "experiment"]) == {"sachs"}
+    without_spread = comparison[comparison["paper_std"].isna() | (comparison["paper_std"] == 0)]
+    assert set(without_spread["verdict"]) == {"equal"}
+    assert len(without_spread) == (comparison["verdict"] == "equal").sum() == 40
     assert comparison["difference"].abs().max() < 1e-9
     spreads = comparison[comparison["paper_std"].notna()]
     np.testing.assert_allclose(spreads["ours_std"], spreads["paper_std"], atol=1e-9)
-    assert coverage(comparison) == ("2,087 of the paper's 2,087 published figures were run: 2052 agrees, 35 equal.")
+    assert coverage(comparison) == (
+        "2,087 of the paper's 2,087 published figures were run: 2,047 in agreement, 40 equal without a spread."
+    )
 
 
 def test_the_sentence_says_where_data_sets_are_fewer_than_in_the_paper() -> None:
@@ -226,14 +230,14 @@ def test_the_sentence_says_where_data_sets_are_fewer_than_in_the_paper() -> None
     shown = experiment([few], [SHOWN.rows[0]], paper="main")
     rows = metric_rows(shown, few, shown.rows[0], {"shd": [1.0, 2.0, 0.0], "sid": [1.0, 0.0, 0.0]})
     sentence = coverage(compare(plan_of(shown), metric_frame(rows)))
-    assert sentence.endswith("2 of them rest on fewer data sets, down to 3, than the paper's 10.")
+    assert sentence.endswith("2 rest on fewer data sets, down to 3, than the paper's 10.")
 
 
 def test_a_figure_that_two_experiments_run_counts_once() -> None:
     one, other = (experiment([PLACE], [SHOWN.rows[0]], name, "main") for name in ("first", "second"))
     rows = [row for shown in (one, other) for row in metric_rows(shown, PLACE, one.rows[0], {"shd": [1.0, 2.0] * 5})]
     sentence = coverage(compare(plan_of(one, other), metric_frame(rows)))
-    assert sentence.startswith("1 of the paper's 2,087 published figures were run (2 comparisons, some run")
+    assert sentence.startswith("1 of the paper's 2,087 published figures was run (2 comparisons, some run")
 
 
 # --- how far apart, and what that means
@@ -253,18 +257,33 @@ def test_the_difference_in_standard_errors_by_hand() -> None:
 
 
 def test_our_number_of_data_sets_counts() -> None:
-    assert standard_errors(2.0, 3.0, 5, 1.0) == pytest.approx(2 / math.sqrt(9 / 5 + 1 / 10))
+    pooled = (4 * 9 + 9 * 1) / 13
+    assert standard_errors(2.0, 3.0, 5, 1.0) == pytest.approx(2 / math.sqrt(pooled * (1 / 5 + 1 / 10)))
     assert math.isnan(standard_errors(2.0, NAN, 1, 1.0))
     assert math.isnan(standard_errors(2.0, 3.0, 10, NAN))
 
 
-def test_no_spread_at_all() -> None:
-    assert standard_errors(0.0, 0.0, 10, 0.0) == 0.0
-    assert standard_errors(0.05, 0.0, 10, 0.0) == 0.0
-    assert standard_errors(3.0, 0.0, 10, 0.0) == math.inf
-    assert standard_errors(-3.0, 0.0, 10, 0.0) == -math.inf
-    assert verdict("shd", 3.0, math.inf, 10, 10) == "worse"
-    assert verdict("shd", -3.0, -math.inf, 10, 10) == "better"
+def test_a_spread_of_zero_on_our_side_is_no_certainty() -> None:
+    few, many = (standard_errors(2.0, 0.0, n, 3.0) for n in (2, 10))
+    assert few == pytest.approx(2 / math.sqrt(9 * 9 / 10 * (1 / 2 + 1 / 10)))
+    assert many == pytest.approx(2 / math.sqrt(9 / 2 * (1 / 10 + 1 / 10)))
+    assert few < many
+    assert standard_errors(2.0, 3.0, 10, 0.0) == many
+
+
+def test_without_any_spread_means_are_equal_or_differ() -> None:
+    assert math.isnan(standard_errors(3.0, 0.0, 10, 0.0))
+    assert verdict("shd", 3.0, NAN, 10, 10) == "differs"
+    assert verdict("shd", 0.05, NAN, 10, 10) == "equal"
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, "too few"), (4, "too few"), (5, "worse"), (10, "worse")])
+def test_few_data_sets_have_no_verdict(n: int, expected: str) -> None:
+    few = condition("linear", 10, 1, datasets=n)
+    shown = experiment([few], [SHOWN.rows[0]], paper="main")
+    rows = metric_rows(shown, few, shown.rows[0], {"shd": spread(90.0, 1.0, n) if n > 1 else [90.0]})
+    (one,) = compare(plan_of(shown), metric_frame(rows)).to_dict("records")
+    assert one["verdict"] == expected
 
 
 @pytest.mark.parametrize(
@@ -284,7 +303,7 @@ def test_no_spread_at_all() -> None:
         ("shd", NAN, NAN, 0, "incomplete"),
         ("shd", 0.0, NAN, 10, "equal"),
         ("shd", 0.04, NAN, 10, "equal"),
-        ("shd", 1.0, NAN, 10, "differs (no spread to judge by)"),
+        ("shd", 1.0, NAN, 10, "differs"),
     ],
 )
 def test_verdicts(metric: str, difference: float, errors: float, n_ok: int, expected: str) -> None:
@@ -295,12 +314,11 @@ def test_verdicts(metric: str, difference: float, errors: float, n_ok: int, expe
 def test_a_mean_that_the_paper_would_round_to_its_figure_agrees(ours: float) -> None:
     assert verdict("shd", ours - 3.2, math.copysign(9.0, ours - 3.2), 10, 10) == "agrees"
     assert verdict("shd", ours + 0.02 * (ours - 3.2) / 0.05 - 3.2, 9.0, 10, 10) != "agrees"
-    assert standard_errors(ours - 3.2, 0.0, 10, 0.0) == 0.0
 
 
 def test_f1_is_printed_with_two_decimals() -> None:
-    assert verdict("f1", 0.4237 - 0.42, NAN, 1, 1) == "equal"
-    assert verdict("f1", 0.46 - 0.42, NAN, 1, 1) == "differs (no spread to judge by)"
+    assert verdict("f1", 0.4237 - 0.42, NAN, 1, 1, single=True) == "equal"
+    assert verdict("f1", 0.46 - 0.42, NAN, 1, 1, single=True) == "differs"
 
 
 def test_sachs_is_equal_or_differs() -> None:
@@ -309,7 +327,7 @@ def test_sachs_is_equal_or_differs() -> None:
     rows = metric_rows(shown, SACHS, by, {"shd": [38.0], "sid": [30.0], "tp": [10.0], "f1": [0.33]})
     comparison = compare(plan_of(shown), metric_frame(rows))
     verdicts = dict(zip(comparison["metric"], comparison["verdict"], strict=True))
-    differs = "differs (no spread to judge by)"
+    differs = "differs"
     assert verdicts == {"shd": "equal", "sid": differs, "tp": "equal", "f1": "equal"}
     assert comparison["edges_per_node"].tolist() == [""] * 4
 
@@ -343,7 +361,7 @@ def test_the_text_of_a_comparison() -> None:
     assert star[1:4] == ["linear", "10", "1"]
     assert star[6:8] == ["2.0 ± 0.0", f"{figure['mean']:.1f} ± {figure['std']:.1f}"]
     assert "IGSP (alpha=1e-3) gauss" in {one[4] for one in rows}
-    assert named["perfect (sachs)", "IGSP", "F1"][6:] == ["0.50", "0.42", "", "differs (no spread to judge by)"]
+    assert named["perfect (sachs)", "IGSP", "F1"][6:] == ["0.50", "0.42", "", "differs"]
 
 
 def test_a_comparison_keeps_its_text_through_a_file(tmp_path: Path) -> None:
@@ -389,4 +407,5 @@ def test_the_quick_preset_is_compared_with_the_paper() -> None:
 
 
 def test_summaries_of_both_sides_are_computed_alike() -> None:
-    assert summarise(pd.Series(spread(3.0, 2.0))) == pytest.approx((3.0, 2.0, 10, 10))
+    cell = pd.DataFrame({"value": spread(3.0, 2.0), "status": "ok"})
+    assert summarise(cell) == pytest.approx((3.0, 2.0, 10, 10))

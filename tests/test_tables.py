@@ -71,14 +71,16 @@ def table(paper: str | None = "main") -> Table:
 # --- numbers
 
 
+def cell(*values: float, failed: int = 0) -> pd.DataFrame:
+    """Values of fits that succeeded, and fits that failed."""
+    return pd.DataFrame({"value": [*values, *[NAN] * failed], "status": ["ok"] * len(values) + ["error"] * failed})
+
+
 def test_a_summary_is_mean_and_sample_deviation_of_the_fits_that_succeeded() -> None:
-    assert summarise(pd.Series([1.0, 2.0, 6.0])) == pytest.approx((3.0, np.sqrt(7), 3, 3))
-    mean, std, n_ok, n = summarise(pd.Series([1.0, NAN, 3.0]))
-    assert (mean, n_ok, n) == (2.0, 2, 3)
-    assert std == pytest.approx(np.sqrt(2))
-    mean, std, n_ok, n = summarise(pd.Series([NAN, NAN]))
-    assert np.isnan(mean)
-    assert (n_ok, n) == (0, 2)
+    assert summarise(cell(1.0, 2.0, 6.0)) == pytest.approx((3.0, np.sqrt(7), 3, 3))
+    assert summarise(cell(1.0, 3.0, failed=1)) == pytest.approx((2.0, np.sqrt(2), 2, 3))
+    assert summarise(cell(failed=2)) == pytest.approx((NAN, NAN, 0, 2), nan_ok=True)
+    assert summarise(cell(4.0, NAN, failed=1)) == pytest.approx((4.0, NAN, 2, 3), nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,9 @@ def test_a_summary_is_mean_and_sample_deviation_of_the_fits_that_succeeded() -> 
         ((0.424, NAN, 1, 1), "0.42"),
         ((NAN, NAN, 0, 1), "– (0/1)"),
         ((NAN, NAN, 0, 0), "–"),
+        ((NAN, NAN, 1, 1), "–"),
+        ((NAN, NAN, 10, 10), "–"),
+        ((0.5, NAN, 10, 10), "0.5"),
         ((3.0, 0.0, 2, 2), "3.0 ± 0.0"),
     ],
 )
@@ -158,6 +163,8 @@ def test_sachs_shows_all_counts() -> None:
     assert made.groups == [("sachs", ["SHD", "SID", "tp", "fn", "fp", "rev", "F1"])]
     assert made.sections[SELECTED] == [("a", ["0.50", "1.50", "2.50", "3.50", "4.50", "5.50", "6.50"])]
     assert ("IGSP (paper)", ["18", "54", "4", "6", "5", "7", "0.42"]) in made.sections[PUBLISHED]
+    assert "10 data sets" not in made.caption
+    assert table().caption.endswith("Published figures: over 10 data sets.")
 
 
 def test_data_without_a_truth_show_edges_and_the_score() -> None:
@@ -166,6 +173,15 @@ def test_data_without_a_truth_show_edges_and_the_score() -> None:
     (made,) = build_tables(shown, metric_frame(rows))
     assert made.groups == [("sachs", ["edges", "held-out NLL"])]
     assert made.sections[SELECTED] == [("a", ["12", "1.23"])]
+
+
+def test_a_method_without_a_score_shows_a_dash() -> None:
+    shown = experiment([SACHS], [row("a"), row("b")])
+    rows = [one for by in shown.rows for one in metric_rows(shown, SACHS, by, {"edges": [12], "heldout_nll": [None]})]
+    metrics = metric_frame(rows)
+    metrics.loc[metrics["row"] == "a", "status"] = "ok"
+    (made,) = build_tables(shown, metrics)
+    assert made.sections[SELECTED] == [("a", ["12", "–"]), ("b", ["12", "– (0/1)"])]
 
 
 # --- sections
@@ -271,6 +287,14 @@ def test_headings_tell_conditions_apart() -> None:
         for made in build_tables(shown, metric_frame([])):
             heads = [head for head, _ in made.groups]
             assert len(set(heads)) == len(heads), made.name
+
+
+def test_the_usual_number_of_rows_is_named_where_others_stand_beside_it() -> None:
+    (made,) = build_tables(Plan(configuration()).experiments["number_of_examples"], metric_frame([]))
+    counts = [head.rsplit(", n = ")[1] for head, _ in made.groups]
+    assert counts == ["100", "1,000", "10,000", "100,000", "1,000,000"]
+    (linear, *_) = build_tables(Plan(configuration()).experiments["perfect"], metric_frame([]))
+    assert not any("n =" in head for head, _ in linear.groups)
 
 
 # --- targets

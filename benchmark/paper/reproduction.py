@@ -13,6 +13,16 @@ from benchmark.tables import latex_escape, summarise
 ROUNDING = 0.05 + 1e-9  # the paper prints one decimal; 3.2 - 3.15 is a little more than 0.05
 F1_ROUNDING = 0.005 + 1e-9  # and two of F1
 AGREEMENT = 2.0  # standard errors
+FEWEST = 5  # data sets below which a spread says too little
+VERDICTS = {  # in the order and the words in which they are counted
+    "agrees": "in agreement",
+    "better": "better",
+    "worse": "worse",
+    "equal": "equal without a spread",
+    "differs": "different without a spread to judge by",
+    "too few": f"on fewer than {FEWEST} data sets",
+    "incomplete": "incomplete",
+}
 HIGHER_IS_BETTER = ("f1", "tp")
 KEYS = ["table", "experiment", "setting", "mechanism", "nodes", "edges_per_node", "method", "test", "alpha", "metric"]
 CELL = ["method", "metric", "setting", "mechanism", "nodes", "edges_per_node"]
@@ -57,7 +67,7 @@ def _cells(ours: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:
         alpha=pd.to_numeric(ours["hyperparameters"].str.extract(r"alpha=([^,]+)")[0]),
         test=ours["hyperparameters"].str.extract(r"test=([^,]+)")[0],
     )
-    kept = ["row", "choice", "alpha", "test", "value", "convention", "engine"]
+    kept = ["row", "choice", "alpha", "test", "status", "value", "convention", "engine"]
     return dict(iter(ours.groupby(CELL, sort=False)[kept]))
 
 
@@ -72,7 +82,7 @@ def _ours(figure: dict[str, Any], cell: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(figure: dict[str, Any], match: pd.DataFrame) -> dict[str, Any]:
-    mean, std, n_ok, n = summarise(match["value"])
+    mean, std, n_ok, n = summarise(match)
     difference = mean - figure["mean"]
     errors = standard_errors(difference, std, n_ok, figure["std"])
     return {key: figure[key] for key in KEYS} | {
@@ -84,7 +94,7 @@ def _row(figure: dict[str, Any], match: pd.DataFrame) -> dict[str, Any]:
         "n": n,
         "difference": difference,
         "standard_errors": errors,
-        "verdict": verdict(figure["metric"], difference, errors, n_ok, n),
+        "verdict": verdict(figure["metric"], difference, errors, n_ok, n, single=math.isnan(figure["std"])),
         "convention": ", ".join(dict.fromkeys(match["convention"])),
         "engine": ", ".join(dict.fromkeys(match["engine"])),
         "row": match["row"].iloc[0],
@@ -94,28 +104,36 @@ def _row(figure: dict[str, Any], match: pd.DataFrame) -> dict[str, Any]:
 def standard_errors(difference: float, std: float, n: int, paper_std: float) -> float:
     """Return a difference of means in units of its standard error; NaN where there is no spread to judge by.
 
+    The spread is pooled over both samples, as in Student's t-test, so that a few data sets of ours that happen to be
+    equal do not pass for certainty. With 10 data sets on both sides this is sqrt((s_ours^2 + s_paper^2) / 10).
+
     >>> standard_errors(2.0, 3.0, 10, 1.0)
     2.0
     """
     if n < 2 or math.isnan(paper_std):
         return math.nan
-    error = math.sqrt(std**2 / n + paper_std**2 / DATASETS)
-    if error == 0:
-        return 0.0 if abs(difference) <= ROUNDING else math.copysign(math.inf, difference)
-    return difference / error
+    pooled = ((n - 1) * std**2 + (DATASETS - 1) * paper_std**2) / (n + DATASETS - 2)
+    error = math.sqrt(pooled * (1 / n + 1 / DATASETS))
+    return difference / error if error > 0 else math.nan
 
 
-def verdict(metric: str, difference: float, errors: float, n_ok: int, n: int) -> str:
+def verdict(metric: str, difference: float, errors: float, n_ok: int, n: int, *, single: bool = False) -> str:
     """Judge a difference: agrees (within two standard errors), better or worse than published.
+
+    ``single``: the paper's figure rests on one data set (Sachs), so ours on one is enough to call it equal.
 
     >>> verdict("shd", 0.4, 0.7, 10, 10), verdict("shd", -9.0, -4.0, 10, 10), verdict("shd", 9.0, 4.0, 9, 10)
     ('agrees', 'better', 'incomplete')
+    >>> verdict("shd", 0.4, 0.7, 4, 4), verdict("shd", 0.0, math.nan, 1, 1, single=True)
+    ('too few', 'equal')
     """
     if n_ok < n:
         return "incomplete"
+    if n < FEWEST and not single:
+        return "too few"
     same = abs(difference) <= (F1_ROUNDING if metric == "f1" else ROUNDING)
     if math.isnan(errors):
-        return "equal" if same else "differs (no spread to judge by)"
+        return "equal" if same else "differs"
     if abs(errors) <= AGREEMENT or same:
         return "agrees"
     return "better" if (difference > 0) == (metric in HIGHER_IS_BETTER) else "worse"
@@ -127,14 +145,16 @@ def coverage(comparison: pd.DataFrame) -> str:
     if comparison.empty:
         return f"None of the paper's {total:,} published figures was run: no row of this run is one of its methods."
     counts = comparison["verdict"].value_counts()
-    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+    listed = ", ".join(f"{counts[name]:,} {words}" for name, words in VERDICTS.items() if name in counts)
     figures = len(comparison.drop_duplicates(KEYS))
     often = f" ({len(comparison):,} comparisons, some run more than once)" if figures < len(comparison) else ""
-    sentence = f"{figures:,} of the paper's {total:,} published figures were run{often}: {listed}."
+    verb = "was" if figures == 1 else "were"
+    sentence = f"{figures:,} of the paper's {total:,} published figures {verb} run{often}: {listed}."
     smaller = comparison[(comparison["n"] < DATASETS) & comparison["paper_std"].notna()]
     if len(smaller):
         fewest = int(smaller["n"].min())
-        sentence += f" {len(smaller):,} of them rest on fewer data sets, down to {fewest}, than the paper's {DATASETS}."
+        rest = "rests" if len(smaller) == 1 else "rest"
+        sentence += f" {len(smaller):,} {rest} on fewer data sets, down to {fewest}, than the paper's {DATASETS}."
     return sentence
 
 
