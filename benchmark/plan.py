@@ -1,12 +1,9 @@
 """Expand a configuration into data conditions, rows and cells: everything that will be run, checked beforehand."""
 
-import ast
 import difflib
-import hashlib
 import itertools
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -276,21 +273,6 @@ def figure_axes(experiment: Experiment) -> dict[str, tuple[str, int | None]]:
     along = next((axis for axis in varying if axis != "nodes"), "edges_per_node")
     nodes = dict.fromkeys(simulation["nodes"] for simulation in simulations)
     return {f"{experiment.name}-d{count}": (along, count) for count in nodes}
-
-
-@cache
-def fingerprint(*paths: Path) -> str:
-    """Return a hash of what Python files do: comments and formatting do not count, docstrings do.
-
-    It is a parameter of the jobs, so that editing a method runs its fits again.
-    """
-    digest = hashlib.sha256()
-    for path in paths:
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        for file in files:
-            source = file.read_text(encoding="utf-8")
-            digest.update(ast.dump(ast.parse(source)).encode() if file.suffix == ".py" else source.encode())
-    return digest.hexdigest()[:16]
 
 
 def _check_values(key: str, values: Any) -> None:

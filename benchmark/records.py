@@ -31,6 +31,7 @@ class Record(TypedDict):
     heldout_nll: float | None
     targets: NotRequired[list[list[float]] | None]
     seconds: float | None
+    cpu_seconds: NotRequired[float | None]
     peak_memory_mb: float | None
     info: NotRequired[dict[str, Any]]
 
@@ -40,7 +41,12 @@ class RecordError(ValueError):
 
 
 def succeeded(
-    fit: Fit, hyperparameters: dict[str, Any], names: tuple[str, ...], seconds: float, peak_memory_mb: float
+    fit: Fit,
+    hyperparameters: dict[str, Any],
+    names: tuple[str, ...],
+    seconds: float,
+    peak_memory_mb: float,
+    cpu_seconds: float | None = None,
 ) -> Record:
     """Return the record of a fit that ended well."""
     info = {key: value for key, value in fit.info.items() if key != "cpdag"}
@@ -54,13 +60,19 @@ def succeeded(
         "heldout_nll": _finite(fit.heldout_nll),
         "targets": None if fit.targets is None else fit.targets.tolist(),
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
         "peak_memory_mb": peak_memory_mb,
         "info": info,
     }
 
 
 def failed(
-    status: Status, reason: str, hyperparameters: dict[str, Any], seconds: float | None, peak_memory_mb: float | None
+    status: Status,
+    reason: str,
+    hyperparameters: dict[str, Any],
+    seconds: float | None,
+    peak_memory_mb: float | None,
+    cpu_seconds: float | None = None,
 ) -> Record:
     """Return the record of a fit that did not end well."""
     return {
@@ -71,6 +83,7 @@ def failed(
         "kind": None,
         "heldout_nll": None,
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
         "peak_memory_mb": peak_memory_mb,
     }
 

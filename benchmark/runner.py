@@ -6,13 +6,10 @@ those already done. A method sees neither the true graph nor hidden targets.
 
 import contextlib
 import ctypes
-import importlib.metadata
 import multiprocessing
 import os
-import platform
 import resource
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -23,7 +20,7 @@ from typing import Any
 import psutil
 
 from benchmark.dataset import Dataset, Fit
-from benchmark.methods import ROOT, Grid, Method, run_grid
+from benchmark.methods import Grid, Method, run_grid
 from benchmark.records import Record, Status, failed, succeeded
 
 # Forking is cheap and shares the data set; the parent has started no threads.
@@ -57,19 +54,6 @@ def run(method: Method, dataset: Dataset, grid: Grid, *, seed: int, limits: Limi
             lost = rest[len(done) :] if method.sweep is not None else rest[len(done) : len(done) + 1]
             records += [failed(status, reason, combination, spent, memory) for combination in lost]
     return records
-
-
-def provenance(method: Method, seed: int) -> dict[str, Any]:
-    """Return what is needed to run the same fits again."""
-    packages = ("numpy", *method.packages)
-    return {
-        "method": method.name,
-        "seed": seed,
-        "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in packages},
-        "commit": _commit(),
-        "machine": platform.machine(),
-    }
 
 
 def _attempt(
@@ -133,17 +117,17 @@ def _fit_all(sender: Connection, method: Method, dataset: Dataset, grid: Grid, s
         sender.send(_READY)
         fits = iter(run_grid(method, dataset, seed, grid))
         for combination in grid:
-            started = time.perf_counter()
+            started, cpu_before = time.perf_counter(), _own_cpu_seconds()
             fit: Any = next(fits, _MISSING)
-            seconds = time.perf_counter() - started
+            seconds, cpu_seconds = time.perf_counter() - started, _own_cpu_seconds() - cpu_before
             if fit is _MISSING:
                 raise ValueError(f"sweep returned fewer fits than the {len(grid)} combinations of its grid")
             if isinstance(fit, Exception):
                 reason = f"{type(fit).__name__}: {fit}"
-                sender.send(failed("error", reason, combination, seconds, _own_peak_mb()))
+                sender.send(failed("error", reason, combination, seconds, _own_peak_mb(), cpu_seconds))
                 continue
             _check_fit(fit, dataset)
-            sender.send(succeeded(fit, combination, dataset.names, seconds, _own_peak_mb()))
+            sender.send(succeeded(fit, combination, dataset.names, seconds, _own_peak_mb(), cpu_seconds))
         sender.send(None)
     except MemoryError as error:
         sender.send(("memory", f"an allocation was refused: {error}"))
@@ -188,6 +172,12 @@ def _own_peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
 
+def _own_cpu_seconds() -> float:
+    """CPU time of this process, of all its threads, and of the children that it has waited for."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 def _end(process: psutil.Process) -> None:
     """End the child and whatever it started."""
     try:
@@ -199,14 +189,3 @@ def _end(process: psutil.Process) -> None:
     for member in members:
         with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()
-
-
-def _commit() -> str | None:
-    """Return the project's commit, with "+" where files have changed since, or None outside a checkout."""
-    environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--abbrev=12"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()

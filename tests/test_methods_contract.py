@@ -18,7 +18,7 @@ import pytest
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import cpdag_of, find_cycle
 from benchmark.methods import FOLDERS, ROOT, SETTINGS, Grid, Method, MethodError, available, load_method, product
-from benchmark.runner import provenance
+from benchmark.provenance import provenance
 from benchmark.simulate import Intervention, simulate
 
 DCDI = frozenset({"dcdi-g", "dcdi-dsf", "dcd", "dcd-no-interv", "dcdi-linear"})
@@ -176,7 +176,9 @@ def test_fixed_values_are_in_the_grid(name: str) -> None:
 @every_fit
 def test_versions_are_known(name: str) -> None:
     method = load_method(name)
-    assert set(provenance(method, 0)["packages"]) == {"numpy", *method.packages}
+    packages = provenance(method, 0, shown(name, sorted(method.supports)[0]), [{}])["packages"]
+    assert set(packages) == {"numpy", *method.packages}
+    assert all(packages.values()), "it names a package that is not installed"
 
 
 # --- what it does

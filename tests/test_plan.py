@@ -2,16 +2,15 @@
 
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmark.config import ConfigError
-from benchmark.methods import Grid, Method, load_method
+from benchmark.methods import Grid, Method
 from benchmark.paper.published import load_published
-from benchmark.plan import Plan, data_path, figure_axes, fingerprint, fit_path
+from benchmark.plan import Plan, data_path, figure_axes, fit_path
 from tests.samples import PRESETS, configuration, experiment, method, own_configuration, put, row
 
 Add = Callable[[Method], None]
@@ -378,7 +377,7 @@ def test_a_data_set_is_the_same_whether_its_targets_are_shown() -> None:
     assert fit_path("unknown", "c", "00", "random") == "fits/unknown/c/00/random.json"
 
 
-# --- figures and fingerprints
+# --- figures
 
 
 def test_the_figures_of_the_paper() -> None:
@@ -401,33 +400,6 @@ def test_data_that_are_not_simulated_have_no_figure() -> None:
     plan = Plan(configuration())
     assert figure_axes(plan.experiments["sachs"]) == {}
     assert figure_axes(experiment(list(plan.experiments["sachs"].conditions), [row("x")])) == {}
-
-
-def test_a_fingerprint_ignores_comments_but_not_code(tmp_path: Path) -> None:
-    texts = {
-        "plain": "def f(x):\n    return x + 1\n",
-        "comment": "# why\ndef f(x):  # what\n\n    return (x +\n        1)\n",
-        "code": "def f(x):\n    return x + 2\n",
-        "docstring": 'def f(x):\n    """Say."""\n    return x + 1\n',
-    }
-    prints = {}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-        prints[name] = fingerprint(tmp_path / f"{name}.py")
-    assert prints["plain"] == prints["comment"]
-    assert len({prints["plain"], prints["code"], prints["docstring"]}) == 3
-
-
-def test_a_fingerprint_of_a_folder_and_of_other_files(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name / "inner").mkdir(parents=True)
-        (tmp_path / name / "inner" / "a.py").write_text(f"x = 1  # {name}\n", encoding="utf-8")
-        (tmp_path / name / "b.py").write_text("y = 1\n", encoding="utf-8")
-    assert fingerprint(tmp_path / "one") == fingerprint(tmp_path / "two")
-    (tmp_path / "one.smk").write_text("rule a:\n", encoding="utf-8")
-    (tmp_path / "two.smk").write_text("rule a:  # not Python\n", encoding="utf-8")
-    assert fingerprint(tmp_path / "one.smk") != fingerprint(tmp_path / "two.smk")
-    assert fingerprint(load_method("empty").file) != fingerprint(load_method("random").file)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 The methods are local functions; the runner forks, so they need no file.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -17,9 +16,9 @@ import psutil
 import pytest
 
 from benchmark.dataset import Dataset, Fit
-from benchmark.methods import Grid, Method, load_method
+from benchmark.methods import Grid, Method
 from benchmark.records import Record, read_records, write_records
-from benchmark.runner import Limits, provenance, run
+from benchmark.runner import Limits, run
 from benchmark.simulate import simulate
 
 DATA = simulate("linear", 4, 1, n=60, seed=1)
@@ -92,7 +91,7 @@ def test_seed_reaches_the_method() -> None:
 
 def test_records_can_be_written(tmp_path: Path) -> None:
     records = go(second_fails(lambda: 1 / 0))
-    write_records(tmp_path / "r.json", records, provenance(method(), 5))
+    write_records(tmp_path / "r.json", records, {})
     assert read_records(tmp_path / "r.json")[0] == records
 
 
@@ -415,17 +414,19 @@ def test_warm_up_that_fails_is_a_row() -> None:
     assert "no module named rpy2" in records[0]["reason"]
 
 
-# --- provenance
+# --- cost
 
 
-def test_provenance() -> None:
-    made = provenance(load_method("sortnregress"), 7)
-    assert (made["method"], made["seed"]) == ("sortnregress", 7)
-    assert set(made["packages"]) == {"numpy", "scikit-learn"}
-    assert made["python"].startswith("3.11")
-    json.dumps(made)
+def test_cpu_seconds_are_those_of_all_threads_and_not_of_waiting() -> None:
+    def busy(dataset: Dataset, *, seed: int, number: int) -> Fit:
+        time.sleep(0.2)
+        ended = time.process_time() + 0.2
+        while time.process_time() < ended:
+            pass
+        return Fit(EDGE)
 
-
-def test_external_programs_are_refused() -> None:
-    record = run(method(None), DATA, GRID[:1], seed=0, limits=PLENTY, hide_targets=False)[0]  # type: ignore[arg-type]
-    assert_failed(record, "error", "external program", 0)
+    for record in go(busy, grid=GRID[:2]):
+        assert record["cpu_seconds"] is not None
+        assert record["seconds"] is not None
+        assert 0.19 <= record["cpu_seconds"] < 0.35
+        assert record["seconds"] >= 0.39

@@ -1,3 +1,4 @@
+import functools
 import os
 import re
 import shutil
@@ -6,7 +7,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from benchmark.config import ConfigError
-from benchmark.plan import Plan, data_path, fingerprint, fit_path
+from benchmark.plan import Plan, data_path, fit_path
+from benchmark.provenance import fingerprint, source_fingerprint
 
 ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "benchmark"
@@ -36,13 +38,10 @@ def row_of(wildcards):
     return PLAN.rows[wildcards.row]
 
 
-def source_of(row):
-    """Fingerprint of a method: its files in baselines/ with the helpers there, or its whole package in dcdi/."""
-    folder = row.method.file.parent
-    if folder.parent == ROOT:
-        r_file = row.method.file.with_suffix(".R")
-        return fingerprint(row.method.file, *sorted(folder.glob("_*.py")), *([r_file] if r_file.exists() else []))
-    return fingerprint(folder.parent)
+@functools.cache
+def source_of(method_file):
+    """Fingerprint of a method and of all that it imports."""
+    return source_fingerprint(method_file)
 
 
 def cells_of(experiment):

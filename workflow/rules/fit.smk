@@ -24,7 +24,7 @@ rule fit:
         method=lambda wildcards: row_of(wildcards).method.name,
         grid=lambda wildcards: PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
         seed=lambda wildcards: PLAN.fit_seed(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
-        source=lambda wildcards: source_of(row_of(wildcards)),
+        source=lambda wildcards: source_of(row_of(wildcards).method.file),
     message:
         "Fit {wildcards.row} to {wildcards.condition}, data set {wildcards.index}, targets {wildcards.targets}"
     script:
