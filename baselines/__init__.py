@@ -1,1 +1,1 @@
-"""The competing methods and the controls, one file each (see ``benchmark.methods``)."""
+"""The competing methods and the controls, a file or a folder each (see ``benchmark.methods``)."""

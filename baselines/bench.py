@@ -46,8 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def baselines() -> list[str]:
-    """Return the names of the methods to compare: Python files in baselines/ that are no controls."""
-    files = {name: file for name, file in available().items() if file.parent == ROOT / "baselines"}
+    """Return the names of the methods to compare: those of baselines/ in Python that are no controls."""
+    files = {name: file for name, file in available().items() if file.is_relative_to(ROOT / "baselines")}
     return [name for name, file in files.items() if file.suffix == ".py" and not load_method(name).is_control]
 
 

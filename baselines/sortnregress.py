@@ -9,7 +9,7 @@ that it matches has learned nothing about directions.
 import numpy as np
 import numpy.typing as npt
 
-from baselines._gaussian import heldout_nll
+from baselines._shared.gaussian import heldout_nll
 from benchmark.dataset import Dataset, Fit
 
 LABEL = "Sort-and-regress"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from baselines._igsp import ut_igsp
-from baselines._igsp_fit import ALPHAS, sweep_alphas
+from baselines.igsp.fits import ALPHAS, sweep_alphas
+from baselines.igsp.search import ut_igsp
 from benchmark.dataset import Dataset, Fit
 
 LABEL = "UT-IGSP"

@@ -1,6 +1,7 @@
 """Methods are found by themselves: one Python file each in ``baselines/`` or ``dcdi/methods/``.
 
-The file's name is the method's name with ``_`` for ``-``; names that begin with ``_`` are helpers. It defines
+The file's name is the method's name with ``_`` for ``-``; names that begin with ``_`` are helpers. A method with parts
+is a folder of that name, whose ``__init__.py`` is its file. The file defines
 
 ``LABEL``
     The name that tables and figures show (the paper's, where it is one of the paper's methods).
@@ -103,13 +104,13 @@ class Method:
 
 
 def available() -> dict[str, Path]:
-    """Return the file of every method: ``.py``, or ``.smk`` for an external program."""
-    files = (file for folder in FOLDERS for file in sorted((ROOT / folder).glob("*.*")))
-    return {
-        file.stem.replace("_", "-"): file
-        for file in files
-        if file.suffix in (".py", ".smk") and not file.stem.startswith("_") and file.stem != "bench"
-    }
+    """Return the file of every method: ``.py``, ``__init__.py`` of a folder, or ``.smk`` for an external program."""
+    found = {}
+    for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).iterdir())):
+        file = path / "__init__.py" if path.is_dir() else path
+        if file.suffix in (".py", ".smk") and file.exists() and not path.stem.startswith("_") and path.stem != "bench":
+            found[path.stem.replace("_", "-")] = file
+    return found
 
 
 def load_method(name: str) -> Method:
@@ -170,8 +171,9 @@ def run_grid(method: Method, dataset: Dataset, seed: int, grid: Grid) -> Iterabl
 def _import(file: Path) -> ModuleType:
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
+    path = file.parent if file.name == "__init__.py" else file.with_suffix("")
     try:
-        return importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+        return importlib.import_module(".".join(path.relative_to(ROOT).parts))
     except Exception as error:
         raise MethodError(f"{file}: it cannot be imported ({type(error).__name__}: {error})") from error
 

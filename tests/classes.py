@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from baselines._essential_graphs import EssentialGraph, cut_edges, essential_graph
-from baselines._greedy_search import Phase
+from baselines.gies.essential_graphs import EssentialGraph, cut_edges, essential_graph
+from baselines.gies.greedy_search import Phase
 from benchmark.dataset import Dataset
 from benchmark.graphs import find_cycle
 

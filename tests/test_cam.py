@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines import _r, cam
+from baselines import cam
+from baselines._shared import r_bridge
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import find_cycle
 from benchmark.metrics import shd
@@ -17,7 +18,7 @@ from benchmark.simulate import simulate
 
 ORACLE = Path(__file__).parent / "oracle"
 ANSWERS = json.loads((ORACLE / "cam_gam.json").read_text())
-MISSING = _r.available("mgcv")
+MISSING = r_bridge.available("mgcv")
 needs_mgcv = pytest.mark.skipif(MISSING is not None, reason=f"mgcv: {MISSING}")
 engines = pytest.mark.parametrize("engine", ["python", pytest.param("mgcv", marks=needs_mgcv)])
 
@@ -255,5 +256,5 @@ def test_engine_mgcv_without_r_says_what_to_install(monkeypatch: pytest.MonkeyPa
         patch.setattr(
             importlib.util, "find_spec", lambda name, *rest: None if name == "rpy2" else find_spec(name, *rest)
         )
-        with pytest.raises(_r.RError, match=r"rpy2 is not installed: pip install -r envs/requirements-r\.txt"):
+        with pytest.raises(r_bridge.RError, match=r"rpy2 is not installed: pip install -r envs/requirements-r\.txt"):
             cam.fit(small(), seed=0, cutoff=0.1, engine="mgcv")

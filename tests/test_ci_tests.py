@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines._ci_tests import Memo, PValues, make_tests
-from baselines._kernel_tests import hsic_p_value, median_distance, weighted_chi_square_tail
+from baselines._shared.ci_tests import Memo, PValues, make_tests
+from baselines._shared.kernel_tests import hsic_p_value, median_distance, weighted_chi_square_tail
 from benchmark.dataset import Dataset
 from benchmark.simulate import simulate
 

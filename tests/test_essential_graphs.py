@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines._essential_graphs import (
+from baselines.gies.essential_graphs import (
     EssentialGraph,
     cut_edges,
     draw_dag,

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines._essential_graphs import EssentialGraph, draw_dag
 from baselines.gies import fit, space, sweep
+from baselines.gies.essential_graphs import EssentialGraph, draw_dag
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import find_cycle
 from benchmark.simulate import simulate
@@ -67,7 +67,7 @@ def test_equals_pcalg(engine: Any, answer: dict[str, Any], penalty: str) -> None
 
 
 def skip_without_pcalg() -> None:
-    r = pytest.importorskip("baselines._r", reason="the bridge to R is not there")
+    r = pytest.importorskip("baselines._shared.r_bridge", reason="the bridge to R is not there")
     missing = r.available("pcalg")
     if missing:
         pytest.skip(missing)

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines._essential_graphs import EssentialGraph, draw_dag
-from baselines._greedy_search import GreedySearch, Phase
-from baselines._interventional_score import InterventionalScore
+from baselines.gies.essential_graphs import EssentialGraph, draw_dag
+from baselines.gies.greedy_search import GreedySearch, Phase
+from baselines.gies.interventional_score import InterventionalScore
 from benchmark.dataset import Dataset
 from benchmark.simulate import simulate
 from tests.classes import changes, class_of, local_score, members_of
@@ -77,7 +77,7 @@ def test_step_is_the_best_over_all_members_of_the_class(phase: Phase, settings: 
 
 
 def test_cliques_that_are_too_large_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baselines._greedy_search.LARGEST_CLIQUE", 2)
+    monkeypatch.setattr("baselines.gies.greedy_search.LARGEST_CLIQUE", 2)
     data = simulate("linear", 8, 3, "none", n=300, seed=5)
     search = GreedySearch(InterventionalScore(data))
     for penalty in (1e-4, 0.1, 3.0):

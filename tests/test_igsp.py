@@ -10,8 +10,8 @@ import pytest
 
 from baselines import igsp as igsp_method
 from baselines import ut_igsp as ut_igsp_method
-from baselines._ci_tests import Memo
-from baselines._igsp import RUNS, Dag, Search, all_arcs, covered_arcs, igsp, size, subsets, ut_igsp
+from baselines._shared.ci_tests import Memo
+from baselines.igsp.search import RUNS, Dag, Search, all_arcs, covered_arcs, igsp, size, subsets, ut_igsp
 from benchmark.dataset import Dataset, DatasetError, Fit
 from benchmark.graphs import find_cycle
 from benchmark.metrics import shd

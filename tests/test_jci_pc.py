@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from baselines import jci_pc
-from baselines._pc import Flags, PartialCorrelations, orient, skeleton
+from baselines.jci_pc.pc import Flags, PartialCorrelations, orient, skeleton
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import find_cycle
 from benchmark.simulate import simulate

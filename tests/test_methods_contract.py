@@ -10,6 +10,7 @@ import math
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,9 +119,9 @@ def assert_equal(one: Fit, other: Fit) -> None:
 
 def test_every_file_is_a_method() -> None:
     assert {"empty", "random", "sortnregress"} <= set(NAMES)
-    files = [file for folder in FOLDERS for file in (ROOT / folder).glob("*.py") if not file.name.startswith("_")]
-    files.remove(ROOT / "baselines" / "bench.py")  # a program
-    assert sorted(NAMES) == sorted(file.stem.replace("_", "-") for file in files)
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).glob("*") if not path.name.startswith("_")]
+    paths.remove(ROOT / "baselines" / "bench.py")  # a program
+    assert sorted(NAMES) == sorted(path.stem.replace("_", "-") for path in paths if path.suffix != ".smk")
 
 
 @every_method
@@ -341,6 +342,29 @@ def test_wrong_file_is_named(text: str, message: str, tmp_path: Any, monkeypatch
         with pytest.raises(MethodError, match=message) as refused:
             load_method("wrong-method")
         assert str(folder / "wrong_method.py") in str(refused.value)
+    finally:
+        for module in [key for key in sys.modules if key.startswith(folder.name)]:
+            del sys.modules[module]
+
+
+def test_a_folder_is_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ``__init__.py`` is the method's file; folders without one, and names with ``_`` before them, are not."""
+    folder = tmp_path / "folders_to_test"
+    for name in ("with_parts", "_shared", "data"):
+        (folder / name).mkdir(parents=True)
+    (folder / "with_parts" / "part.py").write_text("LABEL = 'With parts'")
+    lines = ["from folders_to_test.with_parts.part import LABEL", "SUPPORTS = SPACE = SELECTION = {}", "fit = print"]
+    (folder / "with_parts" / "__init__.py").write_text("\n".join(lines))
+    (folder / "_shared" / "__init__.py").write_text("")
+    (folder / "program.smk").write_text("")
+    monkeypatch.setattr("benchmark.methods.ROOT", tmp_path)
+    monkeypatch.setattr("benchmark.methods.FOLDERS", (folder.name,))
+    monkeypatch.syspath_prepend(tmp_path)
+    files = {"program": folder / "program.smk", "with-parts": folder / "with_parts" / "__init__.py"}
+    assert available() == files
+    try:
+        method = load_method("with-parts")
+        assert (method.name, method.label, method.file) == ("with-parts", "With parts", files["with-parts"])
     finally:
         for module in [key for key in sys.modules if key.startswith(folder.name)]:
             del sys.modules[module]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines._pc import Flags, PartialCorrelations, extend, meek, orient, skeleton
+from baselines.jci_pc.pc import Flags, PartialCorrelations, extend, meek, orient, skeleton
 from benchmark.graphs import find_cycle
 from benchmark.simulate import simulate
 
@@ -74,7 +74,7 @@ def test_skeleton_does_not_depend_on_the_order_of_columns() -> None:
 def test_batches_do_not_matter(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     variables, context = with_contexts()
     expected = skeleton(PartialCorrelations(variables), context, 0.2)
-    monkeypatch.setattr("baselines._pc._BATCH", batch)
+    monkeypatch.setattr("baselines.jci_pc.pc._BATCH", batch)
     for one, other in zip(expected, skeleton(PartialCorrelations(variables), context, 0.2), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baselines import _r
+from baselines._shared import r_bridge
 
-MISSING = _r.available()
+MISSING = r_bridge.available()
 needs_r = pytest.mark.skipif(MISSING is not None, reason=f"R: {MISSING}")
 
 SCRIPT = """
@@ -30,14 +30,14 @@ leak <- function() { assign("left_behind", 1); list(seen = exists("echo", envir 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "script.R").write_text(SCRIPT)
-    monkeypatch.setattr(_r, "_FOLDER", tmp_path)
+    monkeypatch.setattr(r_bridge, "_FOLDER", tmp_path)
     return "script.R"
 
 
 @needs_r
 def test_values_go_there_and_back(script: str) -> None:
     matrix = np.arange(6.0).reshape(2, 3)
-    result = _r.call(script, "echo", matrix=matrix, vector=np.array([3, 1, 2]), number=2.5, text="size")
+    result = r_bridge.call(script, "echo", matrix=matrix, vector=np.array([3, 1, 2]), number=2.5, text="size")
     np.testing.assert_array_equal(result["matrix"], matrix * 2)
     assert result["corner"].tolist() == [3.0]  # row 2, column 1 in R's counting: the axes are not swapped
     assert result["vector"].tolist() == [3, 1, 2]
@@ -51,21 +51,21 @@ def test_values_go_there_and_back(script: str) -> None:
 def test_slices_and_other_orders_of_memory(script: str) -> None:
     base = np.arange(24.0).reshape(4, 6)
     for matrix in (base[::2, 1::2], np.asfortranarray(base), base.T):
-        result = _r.call(script, "echo", matrix=matrix, vector=matrix[:, 0], number=1, text="")
+        result = r_bridge.call(script, "echo", matrix=matrix, vector=matrix[:, 0], number=1, text="")
         np.testing.assert_array_equal(result["matrix"], matrix * 2)
         np.testing.assert_array_equal(result["vector"], matrix[:, 0])
 
 
 @needs_r
 def test_the_message_of_r_is_passed_on(script: str) -> None:
-    with pytest.raises(_r.RError, match=r"fail of script\.R failed in R: .*there are 7 rows"):
-        _r.call(script, "fail", rows=7)
-    assert _r.call(script, "careful")["done"].tolist() == [1.0]  # an error does not disturb the next call
+    with pytest.raises(r_bridge.RError, match=r"fail of script\.R failed in R: .*there are 7 rows"):
+        r_bridge.call(script, "fail", rows=7)
+    assert r_bridge.call(script, "careful")["done"].tolist() == [1.0]  # an error does not disturb the next call
 
 
 @needs_r
 def test_scripts_do_not_meet(script: str) -> None:
-    assert _r.call(script, "leak")["seen"].tolist() == [0]
+    assert r_bridge.call(script, "leak")["seen"].tolist() == [0]
 
 
 @needs_r
@@ -79,15 +79,15 @@ def test_scripts_do_not_meet(script: str) -> None:
     ],
 )
 def test_wrong_scripts(script: str, name: str, function: str, message: str) -> None:
-    with pytest.raises(_r.RError, match=message):
-        _r.call(name, function)
+    with pytest.raises(r_bridge.RError, match=message):
+        r_bridge.call(name, function)
 
 
 @needs_r
 def test_missing_r_package(script: str) -> None:
-    with pytest.raises(_r.RError, match=r'package thereIsNone is missing: install\.packages\("thereIsNone"\)'):
-        _r.call(script, "careful", packages=["thereIsNone"])
-    assert _r.available("stats") is None
+    with pytest.raises(r_bridge.RError, match=r'package thereIsNone is missing: install\.packages\("thereIsNone"\)'):
+        r_bridge.call(script, "careful", packages=["thereIsNone"])
+    assert r_bridge.available("stats") is None
 
 
 def hide_rpy2(patch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def break_rpy2(patch: pytest.MonkeyPatch) -> None:
     def fail() -> Any:
         raise OSError("libR.so: undefined symbol")
 
-    patch.setattr(_r, "_robjects", fail)
+    patch.setattr(r_bridge, "_robjects", fail)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def break_rpy2(patch: pytest.MonkeyPatch) -> None:
 def test_what_is_missing_is_said(hide: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         hide(patch)
-        found = _r.available("mgcv")
-        with pytest.raises(_r.RError, match=message) as refused:
-            _r.call("cam.R", "anything")
+        found = r_bridge.available("mgcv")
+        with pytest.raises(r_bridge.RError, match=message) as refused:
+            r_bridge.call("cam.R", "anything")
     assert found is not None
     assert found in str(refused.value)
     assert "envs/r.yaml" in found

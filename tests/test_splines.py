@@ -4,12 +4,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines import _r
-from baselines._additive import AdditiveModel, boosted_choice
-from baselines._splines import Splines, natural_spline, place_knots, roughness
+from baselines._shared import r_bridge
+from baselines.cam.additive import AdditiveModel, boosted_choice
+from baselines.cam.splines import Splines, natural_spline, place_knots, roughness
 from benchmark.dataset import Dataset
 
-MISSING = _r.available("mgcv")
+MISSING = r_bridge.available("mgcv")
 needs_mgcv = pytest.mark.skipif(MISSING is not None, reason=f"mgcv: {MISSING}")
 
 Array = npt.NDArray[np.float64]
@@ -169,21 +169,21 @@ def test_gains_are_what_adding_brings() -> None:
 
 @needs_mgcv
 def test_fit_is_that_of_mgcv(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_r, "_FOLDER", tmp_path)
+    monkeypatch.setattr(r_bridge, "_FOLDER", tmp_path)
     with open(f"{tmp_path}/gam.R", "w", encoding="utf-8") as file:
         file.write(GAM)
     X = additive(800, seed=3)
     X[:, 3] += 0.06 * X[:, 2] ** 2
     model, splines = fitted_model(X)
     fitted, p_values = predictions(model, splines, X), model.p_values()
-    same = _r.call("gam.R", "fitted_gam", packages=["mgcv"], X=X, bs="cr")
+    same = r_bridge.call("gam.R", "fitted_gam", packages=["mgcv"], X=X, bs="cr")
     np.testing.assert_allclose(fitted, same["fitted"], atol=0.02)
     assert model.edf == pytest.approx(1 + same["edf"].sum(), abs=0.3)
     assert p_values[:2].max() < 1e-20
     assert same["p_values"][:2].max() < 1e-8  # mgcv does not resolve smaller ones
     assert np.log10(p_values[2]) == pytest.approx(np.log10(same["p_values"][2]), abs=0.3)
     # The default basis of mgcv, thin plate splines, spans other functions of the same smoothness.
-    other = _r.call("gam.R", "fitted_gam", packages=["mgcv"], X=X, bs="tp")
+    other = r_bridge.call("gam.R", "fitted_gam", packages=["mgcv"], X=X, bs="tp")
     assert np.sqrt(np.mean((fitted - other["fitted"]) ** 2)) < 0.1
 
 

@@ -1,4 +1,4 @@
-"""How often each test rejects a hypothesis that is true: ``python -m baselines._calibration``.
+"""How often each test rejects a hypothesis that is true: ``python -m baselines._shared.calibration``.
 
 A data set has two variables x and y that depend on common parents, and on them alone, under one mechanism in both
 settings; the setting moves the parents. So x and y are independent, and x invariant, given the parents. A calibrated
@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 import numpy.typing as npt
 
-from baselines._ci_tests import make_tests
+from baselines._shared.ci_tests import make_tests
 from benchmark.dataset import Dataset
 
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.2)

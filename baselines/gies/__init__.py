@@ -6,10 +6,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from baselines._essential_graphs import EssentialGraph, draw_dag
-from baselines._gaussian import heldout_nll
-from baselines._greedy_search import GreedySearch
-from baselines._interventional_score import InterventionalScore
+from baselines._shared.gaussian import heldout_nll
+from baselines.gies.essential_graphs import EssentialGraph, draw_dag
+from baselines.gies.greedy_search import GreedySearch
+from baselines.gies.interventional_score import InterventionalScore
 from benchmark.dataset import Dataset, Fit
 
 LABEL = "GIES"
@@ -73,12 +73,12 @@ def _checked(penalty: float, engine: Engine = "python") -> tuple[float, Engine]:
 
 
 def _with_pcalg(dataset: Dataset, penalty: float) -> EssentialGraph:
-    from baselines._r import call
+    from baselines._shared.r_bridge import call
 
     targets, target_index = _target_sets(dataset)
     X = dataset.X[dataset.training]
     found = call(
-        "gies.R", "fit_gies", packages=("pcalg",), X=X, targets=targets, target_index=target_index, penalty=penalty
+        "gies/gies.R", "fit_gies", packages=("pcalg",), X=X, targets=targets, target_index=target_index, penalty=penalty
     )
     return EssentialGraph.from_matrix(found["essential_graph"])
 

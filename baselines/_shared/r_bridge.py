@@ -1,9 +1,9 @@
 """The bridge to R: the only module that knows rpy2.
 
 R runs inside the Python process, one process per job and no threads: R is not made for them. Nothing of it is
-loaded before the first call, so that without R everything else works. R functions live in files beside this one::
+loaded before the first call, so that without R everything else works. R functions live in the method's folder::
 
-    values = _r.call("cam.R", "cam_search", packages=["mgcv"], X=X)["order"]
+    values = r_bridge.call("cam/cam.R", "cam_p_values", packages=["mgcv"], X=X, node=1, parents=parents, size=10)
 """
 
 import importlib
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_FOLDER = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).resolve().parent.parent
 _ALL_AT_ONCE = "the conda environment envs/r.yaml has R, rpy2 and all R packages"
 _HOW_TO_GET = {
     "mgcv": 'Debian\'s r-cran-mgcv, or install.packages("mgcv") in R',
@@ -58,7 +58,7 @@ def call(script: str, function: str, *, packages: Sequence[str] = (), **argument
     Parameters
     ----------
     script
-        An R file beside this module; it is sourced into an environment of its own.
+        An R file, its path below ``baselines/``; it is sourced into an environment of its own.
     function
         The function in it. Random draws must come from a seed among its arguments (``set.seed``).
     packages

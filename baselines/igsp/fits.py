@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from baselines._ci_tests import make_tests
-from baselines._igsp import Dag, Search, all_arcs
+from baselines._shared.ci_tests import make_tests
+from baselines.igsp.search import Dag, Search, all_arcs
 from benchmark.dataset import Dataset, DatasetError, Fit
 
 ALPHAS = [2e-1, 1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]  # paper, Appendix C.3
@@ -41,7 +41,7 @@ def sweep_alphas(
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; expected one of {', '.join(ENGINES)}")
         if engine == "causaldag":
-            from baselines._causaldag import library_fit
+            from baselines.igsp.causaldag import library_fit
 
             yield library_fit(dataset, seed, alpha, test, known_targets)
             continue

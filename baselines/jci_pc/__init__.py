@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from baselines._pc import PartialCorrelations, extend, orient, skeleton
+from baselines.jci_pc.pc import PartialCorrelations, extend, orient, skeleton
 from benchmark.dataset import Dataset, Fit
 
 LABEL = "JCI-PC"

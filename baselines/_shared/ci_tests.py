@@ -63,7 +63,7 @@ class Memo:
 
 def make_tests(dataset: Dataset, test: str, seed: int) -> Memo:
     """Return the tests of a name: "gauss", "kci" (as in the paper) or "rcit"."""
-    from baselines._kernel_tests import AdditiveKernelTests, RandomFeatureTests
+    from baselines._shared.kernel_tests import AdditiveKernelTests, RandomFeatureTests
 
     known: dict[str, Callable[[], PValues]] = {
         "gauss": lambda: GaussianTests(dataset),

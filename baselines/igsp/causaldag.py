@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines._igsp import RUNS
+from baselines.igsp.search import RUNS
 from benchmark.dataset import Dataset, Fit
 
 ENGINE = "causaldag"

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from baselines._essential_graphs import (
+from baselines.gies.essential_graphs import (
     EssentialGraph,
     elimination_order,
     essential_graph,
@@ -24,7 +24,7 @@ from baselines._essential_graphs import (
     members,
     orient,
 )
-from baselines._interventional_score import InterventionalScore, index_of, subset
+from baselines.gies.interventional_score import InterventionalScore, index_of, subset
 
 Values = npt.NDArray[np.float64]
 Cliques = tuple[int, ...]

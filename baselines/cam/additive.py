@@ -1,6 +1,6 @@
 """Additive models of one variable, grown term by term: penalised least squares with smoothing chosen by GCV.
 
-All of it works on the moments of :mod:`baselines._splines`. The smoothing parameter of one term, the others held, is
+All of it works on the moments of :mod:`baselines.cam.splines`. The smoothing parameter of one term, the others held, is
 found exactly: with the rest of the model eliminated, a term is a ridge regression of a few functions, and the
 criterion n RSS / (n - edf)^2 is a rational function of its parameter. Many candidate terms are tried at once, and
 all terms of a model are tuned by going round until nothing changes (the same criterion as mgcv's ``gam`` with
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from baselines._splines import Array, Moments
+from baselines.cam.splines import Array, Moments
 
 _GRID = np.arange(-7.0, 7.01, 0.5)  # log10 of the smoothing parameter per row
 _STEPS = np.linspace(-1, 1, 9)

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from baselines._essential_graphs import cut_edges, members
+from baselines.gies.essential_graphs import cut_edges, members
 from benchmark.dataset import Dataset
 
 Values = npt.NDArray[np.float64]

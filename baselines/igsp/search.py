@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from baselines._ci_tests import Memo, Nodes
+from baselines._shared.ci_tests import Memo, Nodes
 
 Dag = tuple[int, ...]
 Arc = tuple[int, int]

@@ -12,7 +12,7 @@ boosting of its additive model (100 steps of 0.1, smooth terms of 4 degrees of f
 Targeted conditionals are removed from the score, the pruning, the selection and the held-out score; for imperfect
 interventions too, as in the paper (Appendix C.2).
 
-Engines: ``python`` (:mod:`baselines._additive`: cubic regression splines with 10 knots, GCV; in the search, a
+Engines: ``python`` (:mod:`baselines.cam.additive`: cubic regression splines with 10 knots, GCV; in the search, a
 candidate's smoothing is chosen with that of the present parents held) and ``mgcv`` (R's ``gam`` with ``s(x, k = 10)``,
 thin plate splines, GCV; hundreds of times slower). Both use smaller bases where there are fewer than 30 rows per
 possible parent: one function for every 3 of them.
@@ -24,9 +24,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from baselines import _r
-from baselines._additive import AdditiveModel, boosted_choice
-from baselines._splines import Splines
+from baselines._shared import r_bridge
+from baselines.cam.additive import AdditiveModel, boosted_choice
+from baselines.cam.splines import Splines
 from benchmark.dataset import Dataset, Fit
 
 LABEL = "CAM"
@@ -40,7 +40,7 @@ _BASIS = 10
 _SELECTION_FROM = 50
 _SELECTED = 10
 _ROUNDS = 20  # of tuning a final model; a few are enough unless parents are nearly dependent
-_VARIANCE_FLOOR = 1e-12  # as in baselines/_gaussian.py: an exact relation has a finite score
+_VARIANCE_FLOOR = 1e-12  # as in baselines/_shared/gaussian.py: an exact relation has a finite score
 
 Array = npt.NDArray[np.float64]
 
@@ -227,7 +227,7 @@ class _MgcvEngine:
     """R's mgcv, through ``cam.R``."""
 
     def __init__(self, dataset: Dataset, size: int) -> None:
-        versions = _r.call("cam.R", "cam_versions", packages=["mgcv"])
+        versions = r_bridge.call("cam/cam.R", "cam_versions", packages=["mgcv"])
         self.info = {"engine": "mgcv"} | {name: str(version[0]) for name, version in versions.items()}
         self._X, self._size = dataset.X, size
         self._training = dataset.training[:, None] & ~dataset.targeted
@@ -247,4 +247,6 @@ class _MgcvEngine:
     def _call(self, function: str, j: int, parents: list[int], **more: Any) -> dict[str, npt.NDArray[Any]]:
         X = self._X[self._training[:, j]]
         numbers = np.array(parents, dtype=float) + 1  # R counts from 1
-        return _r.call("cam.R", function, packages=["mgcv"], X=X, node=j + 1, parents=numbers, size=self._size, **more)
+        return r_bridge.call(
+            "cam/cam.R", function, packages=["mgcv"], X=X, node=j + 1, parents=numbers, size=self._size, **more
+        )

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from baselines._ci_tests import Array, Nodes, split_by_setting
+from baselines._shared.ci_tests import Array, Nodes, split_by_setting
 from benchmark.dataset import Dataset
 
 # pygam's smoother, which the library's test uses: 20 cubic B-splines a variable, second differences penalised.
@@ -40,11 +40,11 @@ class _ResidualTests(ABC):
         self._smoother = smoother
 
     def independence(self, i: int, j: int, given: Nodes) -> float:
-        """See :class:`baselines._ci_tests.PValues`."""
+        """See :class:`baselines._shared.ci_tests.PValues`."""
         return self._p_value(self._smoother(0), i, j, given)
 
     def invariance(self, i: int, setting: int, given: Nodes) -> float:
-        """See :class:`baselines._ci_tests.PValues`."""
+        """See :class:`baselines._shared.ci_tests.PValues`."""
         return self._p_value(self._smoother(setting), i, LABEL, given)
 
     @abstractmethod

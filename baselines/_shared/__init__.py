@@ -1,0 +1,1 @@
+"""What several of the methods need: tests of independence, the linear Gaussian score, the bridge to R."""
