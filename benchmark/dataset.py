@@ -8,21 +8,24 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmark import checks
+from benchmark.checks import DatasetError
 from benchmark.files import written_whole
-from benchmark.graphs import find_cycle
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+
+__all__ = ["CONVENTIONS", "Dataset", "DatasetError", "Fit"]
 
 CONVENTIONS = "graph[i, j] = 1 means i -> j; setting 0 is observational; targets is settings x nodes"
-
-
-class DatasetError(ValueError):
-    """A data set that cannot be used; the message names the file and the field."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +76,18 @@ class Dataset:
         heldout: npt.ArrayLike | None = None,
         parameters: dict[str, Any] | None = None,
     ) -> None:
-        samples = _matrix("X", X, np.float64)
+        samples = checks.matrix("X", X, np.float64)
         n, d = samples.shape
-        labels = tuple(f"V{j}" for j in range(d)) if names is None else _names(names, d)
-        _check_finite(samples, labels)
-        numbers = _whole_numbers("setting", setting, (n,), "one number per row of X")
-        known = None if targets is None else _binary("targets", targets, (None, d), "settings x nodes")
-        _check_settings(numbers, known)
-        truth = None if graph is None else _binary("graph", graph, (d, d), "nodes x nodes")
+        labels = tuple(f"V{j}" for j in range(d)) if names is None else checks.distinct_names(names, d)
+        checks.finite(samples, labels)
+        numbers = checks.whole_numbers("setting", setting, (n,), "one number per row of X")
+        known = None if targets is None else checks.binary("targets", targets, (None, d), "settings x nodes")
+        checks.settings(numbers, known)
+        truth = None if graph is None else checks.binary("graph", graph, (d, d), "nodes x nodes")
         if truth is not None:
-            _check_acyclic(truth, labels)
-        split = None if heldout is None else _binary("heldout", heldout, (n,), "one flag per row of X").astype(bool)
+            checks.acyclic(truth, labels)
+        flags = None if heldout is None else checks.binary("heldout", heldout, (n,), "one flag per row of X")
+        split = None if flags is None else flags.astype(bool)
         if split is not None and len(np.unique(split)) < 2:
             raise DatasetError("field 'heldout': it must mark some rows and leave others for fitting")
         values = {"X": samples, "setting": numbers, "targets": known, "graph": truth, "heldout": split}
@@ -121,6 +125,23 @@ class Dataset:
         """[n]: the rows to fit on, all of them where nothing is held out."""
         return np.ones(self.n, dtype=bool) if self.heldout is None else ~self.heldout
 
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Names of the settings: those of the table that the data come from, or their numbers."""
+        numbered = ("observational", *(f"setting {k}" for k in range(1, self.settings)))
+        return tuple(self.parameters.get("conditions", numbered))
+
+    def __repr__(self) -> str:
+        """Return what there is, in one line."""
+        counts = np.bincount(self.setting).tolist()
+        rows = [f"{name} {count}" for name, count in zip(self.conditions, counts, strict=True)]
+        known = {True: "unknown", False: "known"}
+        return (
+            f"<Dataset: {self.n} rows ({_shortened(rows)}), {self.d} variables ({_shortened(self.names)}), targets "
+            f"{known[self.targets is None]}, true graph {known[self.graph is None]}, "
+            f"{0 if self.heldout is None else int(self.heldout.sum())} rows held out>"
+        )
+
     def blind(self, *, hide_targets: bool) -> "Dataset":
         """Return what a method may see: no true graph, no generating parameters, no hidden targets.
 
@@ -138,7 +159,7 @@ class Dataset:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one ``.npz`` file, whole or not at all."""
-        arrays: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "X": self.X,
             "setting": self.setting,
             "names": np.array(self.names, dtype=str),
@@ -146,9 +167,63 @@ class Dataset:
             "conventions": np.array(CONVENTIONS),
         }
         optional = {"targets": self.targets, "graph": self.graph, "heldout": self.heldout}
-        arrays.update({name: value for name, value in optional.items() if value is not None})
+        stored.update({name: value for name, value in optional.items() if value is not None})
         with written_whole(path) as file:
-            np.savez(file, **arrays)
+            np.savez(file, **stored)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: "pandas.DataFrame",
+        *,
+        setting: str | None = None,
+        control: str | None = None,
+        targets: Mapping[str, str | Sequence[str]] | None = None,
+        truth: "pandas.DataFrame | Sequence[Sequence[str]] | None" = None,
+        intervention: Literal["perfect", "imperfect"] = "perfect",
+        standardise: bool = False,
+        ignore: Sequence[str] = (),
+    ) -> "Dataset":
+        """Return the data set of a table with one row per sample and one column per variable.
+
+        Parameters
+        ----------
+        frame
+            Columns that are neither ``setting`` nor in ``ignore`` are variables.
+        setting
+            The column that names the condition of each row; None where all rows are observational.
+        control
+            The condition that is observational.
+        targets
+            Condition -> the variables it intervenes on, for every condition but the control; None where unknown.
+        truth
+            The edges of the true graph: pairs (from, to), or a table with these columns.
+        intervention
+            "perfect": an intervention cuts its targets off from their causes; "imperfect": it changes how they depend.
+        standardise
+            Give every variable mean 0 and standard deviation 1 over all rows. DCDI asks for it.
+        ignore
+            Columns to leave out.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"TP53": [1.2, 0.9, 0.1], "MDM2": [2.1, 1.8, 0.4], "condition": ["wt", "wt", "KO"]})
+        >>> Dataset.from_frame(frame, setting="condition", control="wt", targets={"KO": ["TP53"]})
+        <Dataset: 3 rows (wt 2, KO 1), 2 variables (TP53, MDM2), targets known, true graph unknown, 0 rows held out>
+        """
+        from benchmark.frames import from_frame
+
+        return from_frame(
+            frame,
+            setting=setting,
+            control=control,
+            targets=targets,
+            truth=truth,
+            intervention=intervention,
+            standardise=standardise,
+            ignore=ignore,
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -201,12 +276,14 @@ class Fit:
     targets : [K x d] or None
         The targets that the method learned, where it learns them.
     info : dict
-        Anything else: engine, iterations, ...
+        Anything else: engine, iterations, ..., and ``edge_probabilities`` [d x d] where the method has them.
+    names : d distinct strings
+        Of the variables; ``V0``, ``V1``, ... where not given.
 
     Examples
     --------
-    >>> Fit([[0, 1], [0, 0]]).graph.sum()
-    np.int64(1)
+    >>> Fit([[0, 1], [0, 0]], names=("TP53", "MDM2"))
+    <Fit: dag of 2 variables, 1 edge: TP53 -> MDM2>
     """
 
     graph: npt.NDArray[np.int8]
@@ -214,113 +291,71 @@ class Fit:
     heldout_nll: float | None = None
     targets: npt.NDArray[np.float64] | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = np.shape(self.graph)
         size = shape[0] if shape else 0
-        graph = _binary("graph", self.graph, (size, size), "nodes x nodes")
-        _check_acyclic(graph, tuple(f"V{j}" for j in range(size)))
+        graph = checks.binary("graph", self.graph, (size, size), "nodes x nodes")
+        names = checks.distinct_names(self.names or [f"V{j}" for j in range(size)], size)
+        object.__setattr__(self, "names", names)
+        checks.acyclic(graph, names)
         object.__setattr__(self, "graph", graph)
         if self.kind not in ("dag", "cpdag"):
             raise ValueError(f"kind is {self.kind!r}; expected 'dag' or 'cpdag'")
         if self.kind == "cpdag":
-            _check_class(graph, self.info.get("cpdag"))
+            checks.equivalence_class(graph, self.info.get("cpdag"))
         if self.heldout_nll is not None:
             object.__setattr__(self, "heldout_nll", float(self.heldout_nll))
         if self.targets is not None:
-            object.__setattr__(self, "targets", _matrix("targets", self.targets, np.float64))
+            object.__setattr__(self, "targets", checks.matrix("targets", self.targets, np.float64))
+
+    def __repr__(self) -> str:
+        """Return the graph in words."""
+        undirected = self.undirected
+        edges = []
+        for i, j in zip(*np.nonzero(self.graph), strict=True):
+            mark = "--" if undirected[i, j] else "->"
+            edges.append(f"{self.names[i]} {mark} {self.names[j]}")
+        score = "" if self.heldout_nll is None else f", held-out nll {self.heldout_nll:.4f}"
+        count = f"{len(edges)} edge{'' if len(edges) == 1 else 's'}"
+        listed = f": {_shortened(edges)}" if edges else ""
+        return f"<Fit: {self.kind} of {len(self.graph)} variables{score}, {count}{listed}>"
+
+    @property
+    def undirected(self) -> npt.NDArray[np.bool_]:
+        """[d x d]: the edges whose direction the method leaves open, both ways."""
+        if self.kind == "dag":
+            return np.zeros(self.graph.shape, dtype=bool)
+        entries = np.asarray(self.info["cpdag"]).astype(bool)
+        both: npt.NDArray[np.bool_] = entries & entries.T
+        return both
+
+    def to_networkx(self) -> "networkx.DiGraph":
+        """Return the graph with names as nodes.
+
+        Edges have ``probability``, where the method has one, and ``undirected``: whether their direction is one of two
+        that the method cannot tell apart.
+        """
+        import networkx
+
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.names)
+        probabilities, undirected = self.info.get("edge_probabilities"), self.undirected
+        for i, j in zip(*np.nonzero(self.graph), strict=True):
+            weight = {} if probabilities is None else {"probability": float(probabilities[i][j])}
+            graph.add_edge(self.names[i], self.names[j], undirected=bool(undirected[i, j]), **weight)
+        return graph
+
+    def with_names(self, names: Sequence[str]) -> "Fit":
+        """Return the same fit with the names of its variables."""
+        return replace(self, names=tuple(names))
 
     def with_info(self, **entries: Any) -> "Fit":
         """Return the same fit with more entries in ``info``."""
         return replace(self, info=self.info | entries)
 
 
-def _matrix(name: str, value: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
-    try:
-        array: npt.NDArray[Any] = np.array(value, dtype=dtype)
-    except (ValueError, TypeError) as error:
-        raise DatasetError(f"field '{name}': it is not a matrix of numbers ({error})") from None
-    if array.ndim != 2 or 0 in array.shape:
-        raise DatasetError(f"field '{name}': it has shape {array.shape}; expected two dimensions, neither empty")
-    return array
-
-
-def _names(names: Sequence[str], d: int) -> tuple[str, ...]:
-    labels = tuple(str(name) for name in names)
-    if len(labels) != d:
-        raise DatasetError(f"field 'names': it has {len(labels)} names; X has {d} columns")
-    repeated = sorted({name for name in labels if labels.count(name) > 1})
-    if repeated:
-        raise DatasetError(f"field 'names': {', '.join(map(repr, repeated))} stands more than once")
-    return labels
-
-
-def _check_finite(X: npt.NDArray[np.float64], names: tuple[str, ...]) -> None:
-    bad = np.argwhere(~np.isfinite(X))
-    if len(bad):
-        row, column = bad[0]
-        raise DatasetError(
-            f"field 'X': {len(bad)} values are NaN or infinite, the first in row {row}, column {names[column]!r}; "
-            "remove or impute them"
-        )
-
-
-def _whole_numbers(
-    name: str, value: npt.ArrayLike, shape: tuple[int | None, ...], meaning: str
-) -> npt.NDArray[np.int64]:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise DatasetError(f"field '{name}': it is not an array of numbers ({error})") from None
-    fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
-    if not fits:
-        expected = " x ".join("any" if want is None else str(want) for want in shape)
-        raise DatasetError(f"field '{name}': it has shape {array.shape}; expected {expected} ({meaning})")
-    if array.dtype.kind not in "biuf" or (
-        array.dtype.kind == "f" and not (np.isfinite(array).all() and np.array_equal(array, np.round(array)))
-    ):
-        raise DatasetError(f"field '{name}': its entries must be whole numbers")
-    return array.astype(np.int64)
-
-
-def _binary(name: str, value: npt.ArrayLike, shape: tuple[int | None, ...], meaning: str) -> npt.NDArray[np.int8]:
-    array = _whole_numbers(name, value, shape, meaning)
-    if not np.isin(array, (0, 1)).all():
-        raise DatasetError(f"field '{name}': its entries must be 0 or 1")
-    return array.astype(np.int8)
-
-
-def _check_settings(setting: npt.NDArray[np.int64], targets: npt.NDArray[np.int8] | None) -> None:
-    if setting.min() < 0:
-        raise DatasetError(f"field 'setting': it contains {setting.min()}; settings are numbered 0, 1, 2, ...")
-    highest = int(setting.max())
-    if targets is not None and highest >= len(targets):
-        raise DatasetError(
-            f"field 'setting': it contains {highest}, but 'targets' describes only settings 0 to {len(targets) - 1}"
-        )
-    expected = highest + 1 if targets is None else len(targets)
-    present = np.unique(setting)
-    if len(present) < expected:
-        gaps = np.flatnonzero(present != np.arange(len(present)))
-        first = int(gaps[0]) if len(gaps) else len(present)
-        missing = expected - len(present)
-        more = f" (and {missing - 1} other settings)" if missing > 1 else ""
-        raise DatasetError(f"field 'setting': no row belongs to setting {first}{more}")
-    if targets is not None and targets[0].any():
-        raise DatasetError("field 'targets': its row 0 must be all 0, because setting 0 is observational")
-
-
-def _check_acyclic(graph: npt.NDArray[np.int8], names: tuple[str, ...]) -> None:
-    cycle = find_cycle(graph)
-    if cycle:
-        path = " -> ".join(names[node] for node in cycle)
-        raise DatasetError(f"field 'graph': it must be acyclic, but has the cycle {path}")
-
-
-def _check_class(graph: npt.NDArray[np.int8], cpdag: npt.ArrayLike | None) -> None:
-    if cpdag is None:
-        raise ValueError("kind is 'cpdag', so info['cpdag'] must hold the class")
-    entries = _binary("info['cpdag']", cpdag, graph.shape, "nodes x nodes")
-    same_skeleton = np.array_equal(entries | entries.T, graph | graph.T)
-    if not same_skeleton or np.any(graph & ~entries):
-        raise ValueError("info['cpdag'] does not contain 'graph': skeleton or directed edges differ")
+def _shortened(words: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(words[:most])
+    return shown if len(words) <= most else f"{shown}, and {len(words) - most} more"

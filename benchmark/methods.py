@@ -98,7 +98,8 @@ class Method:
         """Names that ``fit`` takes beside the data set and the seed."""
         if self.fit is None:
             return set()
-        fixed = self.fit.keywords if isinstance(self.fit, functools.partial) else {}
+        base = inspect.unwrap(self.fit)
+        fixed = base.keywords if isinstance(base, functools.partial) else {}
         parameters = inspect.signature(self.fit).parameters.values()
         return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"seed", *fixed}
 
@@ -135,7 +136,7 @@ def load_method(name: str) -> Method:
         file=file,
         supports=frozenset(module.SUPPORTS),
         selection=module.SELECTION,
-        fit=module.fit,
+        fit=_named(module.fit),
         sweep=getattr(module, "sweep", None),
         warm_up=getattr(module, "warm_up", lambda: None),
         space=module.space if hasattr(module, "space") else lambda rng: product(module.SPACE),
@@ -166,6 +167,16 @@ def run_grid(method: Method, dataset: Dataset, seed: int, grid: Grid) -> Iterabl
     else:
         for combination in grid:
             yield method.fit(dataset, seed=seed, **combination)
+
+
+def _named(fit: Callable[..., Fit]) -> Callable[..., Fit]:
+    """Return the method with the names of the variables in what it returns."""
+
+    @functools.wraps(fit, assigned=("__doc__",), updated=())
+    def named(dataset: Dataset, **arguments: Any) -> Fit:
+        return fit(dataset, **arguments).with_names(dataset.names)
+
+    return named
 
 
 def _import(file: Path) -> ModuleType:
