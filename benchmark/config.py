@@ -32,6 +32,7 @@ _TYPE_NAMES = {
     "string": "text",
     "array": "a list",
     "object": "a map",
+    "boolean": "true or false",
 }
 # What each rule of the schema expects, in words; a pattern's are the `title` beside it.
 _EXPECTED: dict[str, Callable[[Any, dict[str, Any]], str]] = {

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from benchmark.config import ConfigError, check_schema
 from benchmark.methods import ROOT, Grid, Method, MethodError, load_method, product
+from benchmark.own_data import TABLE_KEYS, check_files
 from benchmark.seeds import seed
 from benchmark.selection import Selection
 
@@ -29,13 +30,14 @@ class Condition:
     datasets: int
     simulation: dict[str, Any]
     file: Path | None = None
+    table: dict[str, Any] | None = None  # how to read the file, where it is a table
 
     @property
     def setting(self) -> str:
         """Kind of intervention in the words of :data:`benchmark.methods.SETTINGS`."""
-        if self.simulation.get("settings") == 0:
+        if self.simulation.get("settings") == 0 or (self.table is not None and "setting" not in self.table):
             return "observational"
-        return str(self.simulation.get("intervention", "perfect")).split("-")[0]
+        return str((self.simulation | (self.table or {})).get("intervention", "perfect")).split("-")[0]
 
     @property
     def indices(self) -> list[str]:
@@ -105,10 +107,11 @@ class Plan:
         for experiment in self.experiments.values():
             for condition in experiment.conditions:
                 known = self.conditions.setdefault(condition.name, condition)
-                if known.file != condition.file:
+                if (known.file, known.table) != (condition.file, condition.table):
                     raise ConfigError(
                         f"experiments.{experiment.name}.data.files: another experiment has a file of the same name, "
-                        f"{condition.name.removeprefix('file-')!r}; results are named after it"
+                        f"{condition.name.removeprefix('file-')!r}, or reads it in another way; results are named "
+                        "after it"
                     )
                 if known.datasets < condition.datasets:
                     self.conditions[condition.name] = condition
@@ -143,18 +146,27 @@ class Plan:
         kinds = [kind for kind in ("mechanism", "sachs", "files") if kind in data]
         if len(kinds) != 1:
             raise ConfigError(f"{key}: expected exactly one of mechanism (simulated data), sachs and files")
-        if kinds[0] != "mechanism":
-            extra = sorted(set(data) - set(kinds))
-            if extra:
-                raise ConfigError(f"{key}.{extra[0]}: this key goes with simulated data only")
+        of_files = {*TABLE_KEYS} - {"intervention"}
+        belonging = {"mechanism": set(data) - of_files, "sachs": {"sachs"}, "files": {"files", *TABLE_KEYS}}
+        extra = sorted(set(data) - belonging[kinds[0]])
+        if extra:
+            kind = "files" if extra[0] in of_files else "simulated data"
+            raise ConfigError(f"{key}.{extra[0]}: this key goes with {kind} only")
         if kinds == ["sachs"]:
             return [Condition("sachs", "sachs", 1, {})]
         if kinds == ["files"]:
-            files = [ROOT / file for file in data["files"]]
-            names = [f"file-{file.stem}" for file in files]
-            if len(set(names)) < len(names):
+            if len({Path(file).stem for file in data["files"]}) < len(data["files"]):
                 raise ConfigError(f"{key}.files: two files have the same name; results are named after it")
-            return [Condition(label, "file", 1, {}, file) for label, file in zip(names, files, strict=True)]
+            found = [
+                Condition(f"file-{file.stem}", "file", 1, {}, file, how) for file, how in check_files(key, data, ROOT)
+            ]
+            hidden = [how for how in found if how.table is not None and how.setting != "observational"]
+            if hidden and "targets" not in data and entry.get("targets") != "unknown":
+                raise ConfigError(
+                    f"{key}.targets: this key is missing; name the variables that each condition targets, or say "
+                    f"that they are unknown (experiments.{name}.targets: unknown)"
+                )
+            return found
         for required in ("nodes", "edges_per_node", "intervention"):
             if required not in data:
                 raise ConfigError(f"{key}.{required}: simulated data need this key")

@@ -226,6 +226,7 @@ def test_the_own_data_that_the_page_shows_are_valid(tmp_path: Path, monkeypatch:
     data = {"X": [[0.1, 0.2], [0.3, 0.1], [1.0, 0.0]], "setting": [0, 0, 1], "targets": [[0, 0], [1, 0]]}
     exec(block(ADDING, "Data sets of your own", "python"), dict(data))
     assert Dataset.load("my-data.npz").names == ("Raf", "Mek")
+    monkeypatch.setattr("benchmark.plan.ROOT", tmp_path)
     config = configuration(**yaml.safe_load(block(ADDING, "Data sets of your own", "yaml")), run=["mine"])
     assert list(Plan(config).conditions) == ["file-my-data"]
 

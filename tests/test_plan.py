@@ -143,6 +143,16 @@ def test_two_files_of_the_same_name() -> None:
     assert message == f"{DATA}.files: two files have the same name; results are named after it"
 
 
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that exist; what is in a .npz file is checked by its job."""
+    for name in ("a.npz", "a/mine.npz", "b/mine.npz", "data/one.npz", "two.npz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr("benchmark.plan.ROOT", tmp_path)
+
+
+@pytest.mark.usefixtures("own_files")
 def test_two_files_of_the_same_name_in_two_experiments() -> None:
     config = own_configuration(run=["mine", "other"])
     put(config, DATA, {"files": ["a/mine.npz"]})
@@ -174,6 +184,7 @@ def test_fewer_rows_than_settings(n: int, settings: int | None) -> None:
     assert refused(*changes) == f"{DATA}.n: {n} rows are fewer than the settings they are divided over"
 
 
+@pytest.mark.usefixtures("own_files")
 @pytest.mark.parametrize("data", [{"sachs": True}, {"files": ["a.npz"]}])
 def test_a_method_that_runs_on_twins_needs_simulated_data(add_method: Add, data: dict[str, Any]) -> None:
     add_method(method("observer", data="twin"))
@@ -226,6 +237,7 @@ def test_conditions_are_the_product_of_the_lists() -> None:
     assert len(plan.experiments["mine"].conditions) == 8
 
 
+@pytest.mark.usefixtures("own_files")
 def test_files_and_sachs_are_one_data_set_each() -> None:
     config = own_configuration()
     put(config, DATA, {"sachs": True})

@@ -43,7 +43,8 @@ rule sachs:
 
 rule own_file:
     input:
-        lambda wildcards: FILES[wildcards.condition],
+        data=lambda wildcards: FILES[wildcards.condition],
+        truth=lambda wildcards: (PLAN.conditions[wildcards.condition].table or {}).get("truth", []),
     output:
         "data/{condition}/00.npz",
     log:
@@ -55,7 +56,9 @@ rule own_file:
     params:
         heldout=config["heldout"],
         seed=lambda wildcards: PLAN.data_seed(wildcards.condition, "00"),
+        table=lambda wildcards: PLAN.conditions[wildcards.condition].table,
+        source=fingerprint(LIBRARY / "own_data.py", LIBRARY / "frames.py"),
     message:
-        "Check and copy {input}"
+        "Check and copy {input.data}"
     script:
         "../scripts/own_file.py"
