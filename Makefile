@@ -12,11 +12,13 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
 CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
 
-.PHONY: help env env-dev env-r quick small run report unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r quick small run published-data report unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
 	@echo "make run PRESET=small        run another preset: quick, small, paper or your own presets/<name>.yaml"
+	@echo "make published-data          bring in the paper's own data sets (553 MB) ahead of a run that uses them;"
+	@echo "                             SOURCE=<git URL, git directory or folder> takes them from a copy"
 	@echo "make report PRESET=small     bring the report of a preset up to date"
 	@echo "make unlock PRESET=small     after a crash or kill -9; then run again, and it goes on where it was"
 	@echo "make test | test-slow        fast tests | the others"
@@ -53,6 +55,9 @@ small: ; @$(MAKE) --no-print-directory run PRESET=small
 run: env
 	$(SNAKEMAKE)
 	@echo "The report: results/$(PRESET)/report.html"
+
+published-data: env
+	@$(BIN)/python -m benchmark.paper.data $(SOURCE)
 
 report: env
 	$(SNAKEMAKE) -- report.html

@@ -23,10 +23,10 @@ Targets = Literal["known", "unknown"]
 
 @dataclass(frozen=True)
 class Condition:
-    """Data sets drawn alike: simulated ones, the Sachs data, or one file."""
+    """Data sets drawn alike: simulated ones, the paper's own, the Sachs data, or one file."""
 
     name: str
-    source: Literal["simulated", "sachs", "file"]
+    source: Literal["simulated", "published", "sachs", "file"]
     datasets: int
     simulation: dict[str, Any]
     file: Path | None = None
@@ -128,7 +128,7 @@ class Plan:
             paper=entry.get("paper"),
         )
         for row, condition in itertools.product(experiment.rows, experiment.conditions):
-            if row.method.data == "twin" and condition.source != "simulated":
+            if row.method.data == "twin" and condition.source not in ("simulated", "published"):
                 raise ConfigError(
                     f"experiments.{name}.methods: {row.name!r} runs on observational twins, which need simulated data"
                 )
@@ -178,8 +178,11 @@ class Plan:
 
     def _simulated(self, key: str, data: dict[str, Any], datasets: int) -> Condition:
         nodes, edges_per_node = data["nodes"], data["edges_per_node"]
+        simulation = {"n": STANDARD_N, "heldout": self.config["heldout"]} | data
         convention = self.config["convention"]
-        simulation = {"n": STANDARD_N, "convention": convention, "heldout": self.config["heldout"]} | data
+        if convention == "published":
+            convention = self._published_or_released(key, data, datasets)
+        simulation["convention"] = convention
         parts = [data["mechanism"], f"d{nodes}", f"e{edges_per_node:g}", data["intervention"]]
         if simulation["n"] != STANDARD_N:
             parts.append(f"n{simulation['n']}")
@@ -206,7 +209,26 @@ class Plan:
             )
         if simulation["n"] <= simulation.get("settings", nodes):
             raise ConfigError(f"{key}.n: {simulation['n']} rows are fewer than the settings they are divided over")
-        return Condition("-".join(parts), "simulated", datasets, simulation)
+        source: Literal["published", "simulated"] = "published" if convention == "published" else "simulated"
+        return Condition("-".join(parts), source, datasets, simulation)
+
+    def _published_or_released(self, key: str, data: dict[str, Any], datasets: int) -> str:
+        """Return the convention of a condition: what the authors did not publish is drawn as they released it."""
+        from benchmark.paper import data as paper  # a suite without the paper has the other conventions
+
+        if not paper.is_published(data):
+            return "released"
+        if datasets > paper.DATASETS:
+            raise ConfigError(
+                f"{key.removesuffix('.data')}.datasets: {datasets}; the paper has {paper.DATASETS} data sets a "
+                "condition; expected at most as many, or `convention: released` to simulate more"
+            )
+        if self.config["heldout"] != paper.HELDOUT:
+            raise ConfigError(
+                f"heldout: {self.config['heldout']}; with `convention: published` rows are held out as the authors "
+                f"did; expected {paper.HELDOUT}"
+            )
+        return "published"
 
     def _row(self, name: str, key: str) -> Row:
         entry = self.config["methods"].get(name, {})

@@ -239,7 +239,9 @@ def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame) -> s
     over += "; precision where a method named a target" if layout.targets else ""
     others = metrics[~metrics["engine"].isin(["python", ""]) & metrics["engine"].notna()]
     engines = [f"{name} ({', '.join(dict.fromkeys(of['method']))})" for name, of in others.groupby("engine")]
-    return f"{title}: {mechanism} data, {statistic} {over}; data convention `{simulation['convention']}`." + (
+    conventions = dict.fromkeys(f"`{condition.simulation['convention']}`" for condition in layout.conditions)
+    named = f"data convention{'s' if len(conventions) > 1 else ''} {' and '.join(conventions)}"
+    return f"{title}: {mechanism} data, {statistic} {over}; {named}." + (
         f" Engines other than Python: {', '.join(engines)}." if engines else ""
     )
 

@@ -25,6 +25,7 @@ PARTS = (
 TINY: dict[str, Any] = {
     "preset": "tiny",
     "datasets": 2,
+    "convention": "released",
     "run": ["perfect"],
     "experiments": {
         "perfect": {

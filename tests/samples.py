@@ -43,7 +43,7 @@ def own_configuration(rows: list[str] | None = None, /, **changes: Any) -> dict[
         "data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "intervention": "perfect"},
         "methods": rows or ["empty", "sortnregress"],
     }
-    config = configuration(run=["mine"])
+    config = configuration(run=["mine"], convention="released")
     config["experiments"] = {"mine": experiment}
     update_config(config, changes)
     return config

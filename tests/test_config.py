@@ -164,7 +164,7 @@ def test_a_wrong_type(key: str, value: Any, expected: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
-        ("convention", "relased", "released, as_written"),
+        ("convention", "relased", "published, released, as_written"),
         ("methods.mine.selection", "held-out", "heldout"),
         ("experiments.perfect.data.mechanism", "lin", "linear, anm, nn, x, dna"),
         ("experiments.perfect.data.intervention", "hard", "perfect, perfect-uniform, imperfect, imperfect-small"),

@@ -227,6 +227,46 @@ def test_the_name_of_a_condition_says_all_that_is_not_standard(
     assert list(plan.conditions) == [condition.name]
 
 
+def published(**data: Any) -> dict[str, Any]:
+    """Return a configuration on the paper's own data, with one condition that they have."""
+    condition = {"mechanism": "nn", "nodes": 10, "edges_per_node": 4} | data
+    return own_configuration(convention="published", experiments={"mine": {"data": condition}})
+
+
+def test_the_papers_own_data_serve_where_they_exist() -> None:
+    (own,) = Plan(published()).conditions.values()
+    assert (own.name, own.source, own.simulation["convention"]) == (
+        "nn-d10-e4-perfect-published",
+        "published",
+        "published",
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"nodes": 11}, {"edges_per_node": 2}, {"intervention": "perfect-uniform"}, {"n": 500}, {"settings": 10}],
+)
+def test_what_was_never_published_is_simulated_as_released(data: dict[str, Any]) -> None:
+    (simulated,) = Plan(published(**data)).conditions.values()
+    assert (simulated.source, simulated.simulation["convention"]) == ("simulated", "released")
+    (released,) = Plan(published(**data) | {"convention": "released"}).conditions.values()
+    assert simulated == released
+
+
+@pytest.mark.parametrize(("key", "value"), [("datasets", 11), ("heldout", 0.3)])
+def test_the_papers_own_data_are_as_many_and_split_as_they_are(key: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"{key}: {value}; "):
+        Plan(published() | {key: value})
+
+
+def test_the_paper_runs_on_its_own_data_and_quick_on_simulated_ones() -> None:
+    sources = {preset: {c.source for c in Plan(configuration(preset)).conditions.values()} for preset in PRESETS}
+    assert sources["paper"] == {"published", "simulated", "sachs"}
+    assert sources["quick"] == {"simulated", "sachs"}
+    plan = Plan(configuration())
+    assert sum(c.datasets for c in plan.conditions.values() if c.source == "published") == 240
+
+
 def test_conditions_are_the_product_of_the_lists() -> None:
     data: dict[str, list[Any]] = {"mechanism": ["linear", "nn"], "nodes": [10, 20], "edges_per_node": [1, 4]}
     plan = Plan(own_configuration(experiments={"mine": {"data": data}}))

@@ -137,9 +137,9 @@ def convert(source: Source, files: PublishedFiles, simulation: dict[str, Any]) -
 
 
 def heldout_rows(n: int) -> npt.NDArray[np.bool_]:
-    """Return the authors' split: they shuffle the numbers of the rows, train on the first 80 % and hold out the rest."""
+    """Return the authors' split: row numbers are shuffled, the first 80 % are trained on and the rest held out."""
     order = np.arange(n)
-    np.random.RandomState(SPLIT_SEED).shuffle(order)  # noqa: NPY002, the authors' generator
+    np.random.RandomState(SPLIT_SEED).shuffle(order)
     heldout = np.ones(n, dtype=bool)
     heldout[order[: n - round(n * HELDOUT)]] = False
     return heldout

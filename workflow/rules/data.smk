@@ -1,4 +1,5 @@
 SIMULATED = [name for name, condition in PLAN.conditions.items() if condition.source == "simulated"]
+PUBLISHED_DATA = [name for name, condition in PLAN.conditions.items() if condition.source == "published"]
 FILES = {name: condition.file for name, condition in PLAN.conditions.items() if condition.source == "file"}
 
 
@@ -22,6 +23,42 @@ rule simulate:
         "Simulate {wildcards.condition}, data set {wildcards.index}{wildcards.twin}"
     script:
         "../scripts/simulate.py"
+
+
+rule published_data:
+    output:
+        "data/published.txt",
+    log:
+        "logs/data/published.log",
+    conda:
+        "../../envs/benchmark.yaml"
+    message:
+        "Bring in the paper's own data sets"
+    script:
+        "../scripts/published_data.py"
+
+
+rule published:
+    input:
+        # When the data were brought in says nothing of what they are.
+        ancient("data/published.txt"),
+    output:
+        "data/{condition}/{index}{twin}.npz",
+    log:
+        "logs/data/{condition}/{index}{twin}.log",
+    wildcard_constraints:
+        condition="|".join(PUBLISHED_DATA) or "none",
+        index=r"\d+",
+        twin="(-twin)?",
+    conda:
+        "../../envs/benchmark.yaml"
+    params:
+        simulation=lambda wildcards: PLAN.conditions[wildcards.condition].simulation,
+        twin=lambda wildcards: bool(wildcards.twin),
+    message:
+        "Take {wildcards.condition}, data set {wildcards.index}{wildcards.twin}, from the paper's own"
+    script:
+        "../scripts/published.py"
 
 
 rule sachs:

@@ -1,0 +1,11 @@
+"""Bring in the paper's own data sets, where no run has done so before."""
+
+from pathlib import Path
+
+from benchmark.jobs import logged
+from benchmark.paper.data import bring
+
+with logged(snakemake.log[0], "bring in the paper's own data sets"):
+    said = bring()
+    print(said)
+    Path(snakemake.output[0]).write_text(said + "\n", encoding="utf-8")
