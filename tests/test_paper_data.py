@@ -19,7 +19,13 @@ from benchmark.paper.data import PublishedFiles, authors_folder, import_publishe
 from benchmark.paper.source import SourceError, blob_hash
 
 SMALL: dict[str, Any] = {"mechanism": "anm", "nodes": 10, "edges_per_node": 1, "intervention": "perfect", "n": 10_000}
-LARGE: dict[str, Any] = {"mechanism": "linear", "nodes": 20, "edges_per_node": 4, "intervention": "imperfect", "n": 10_000}
+LARGE: dict[str, Any] = {
+    "mechanism": "linear",
+    "nodes": 20,
+    "edges_per_node": 4,
+    "intervention": "imperfect",
+    "n": 10_000,
+}
 
 
 def bytes_of(array: npt.NDArray[Any]) -> bytes:
