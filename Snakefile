@@ -21,6 +21,7 @@ include: "workflow/rules/fit.smk"
 include: "workflow/rules/select.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/paper.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -42,3 +43,4 @@ rule all:
         TABLES,
         FIGURES,
         expand("reproduction.{kind}", kind=["csv", "md", "tex"]),
+        PAPER_TABLES,

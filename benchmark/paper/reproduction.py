@@ -1,13 +1,14 @@
 """Every published figure that was run, beside ours: difference in standard errors, and a verdict."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from benchmark.paper.published import DATASETS, drawn_as_published, load_published, tailored_test
-from benchmark.plan import Plan
+from benchmark.plan import Experiment, Plan
 from benchmark.tables import latex_escape, summarise
 
 ROUNDING = 0.05 + 1e-9  # the paper prints one decimal; 3.2 - 3.15 is a little more than 0.05
@@ -32,9 +33,14 @@ COLUMNS = [*KEYS, *NUMBERS, "verdict", "convention", "engine", "row"]
 
 def compare(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
     """Return a row per published figure whose condition and method were run, and per row of ours that ran it."""
+    return compare_experiments(plan.experiments.values(), metrics)
+
+
+def compare_experiments(experiments: Iterable[Experiment], metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the same for some experiments."""
     published = load_published()
     rows: list[dict[str, Any]] = []
-    for experiment in plan.experiments.values():
+    for experiment in experiments:
         if experiment.paper is None:
             continue
         alike = [condition.name for condition in experiment.conditions if drawn_as_published(condition.simulation)]

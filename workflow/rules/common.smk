@@ -49,6 +49,13 @@ def cells_of(experiment):
     return [(condition.name, index) for condition in experiment.conditions for index in condition.indices]
 
 
+def data_and_fits(experiments):
+    """All data sets and records that some experiments need."""
+    cells = [(experiment, *cell) for experiment in experiments for cell in cells_of(experiment)]
+    fits = [fit_path(e.targets, *cell, row.name) for e, *cell in cells for row in e.rows]
+    return list(dict.fromkeys([data_path(*cell) for _, *cell in cells] + fits))
+
+
 def keep_log_in_results():
     """Move Snakemake's own log, opened in the starting folder before the preset is known, into the results."""
     logs = workflow.logger_manager.logfile_handlers

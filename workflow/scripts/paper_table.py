@@ -1,0 +1,18 @@
+"""Write one table of the paper as printed, from the fits that it needs and no others."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.evaluation import evaluate
+from benchmark.jobs import logged
+from benchmark.paper.pieces import table_pieces
+from benchmark.paper.printed import write_printed
+from benchmark.paper.reproduction import compare_experiments
+from benchmark.plan import Plan
+
+label = snakemake.wildcards.label
+with logged(snakemake.log[0], f"table {label}"):
+    experiments = table_pieces(Plan(snakemake.config))[label]
+    metrics = pd.concat([evaluate(experiment, Path())[0] for experiment in experiments])
+    write_printed(label, compare_experiments(experiments, metrics), Path("paper"))
