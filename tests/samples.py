@@ -94,12 +94,13 @@ def condition(
     edges_per_node: float = 1,
     intervention: str = "perfect",
     datasets: int = 3,
+    convention: str = "released",
     **simulation: Any,
 ) -> Condition:
     """Return a condition as the plan makes it."""
     data = {"mechanism": mechanism, "nodes": nodes, "edges_per_node": edges_per_node, "intervention": intervention}
     entry = {"title": "", "methods": ["empty"], "data": data | simulation}
-    config = own_configuration(datasets=datasets, experiments={"mine": entry})
+    config = own_configuration(datasets=datasets, convention=convention, experiments={"mine": entry})
     (made,) = Plan(config).experiments["mine"].conditions
     return made
 

@@ -15,6 +15,7 @@ from benchmark.paper.reproduction import (
     COLUMNS,
     compare,
     coverage,
+    differences,
     display,
     read_comparison,
     standard_errors,
@@ -170,7 +171,7 @@ def whole_paper() -> tuple[Plan, pd.DataFrame]:
         intervention = {
             "uniform_intervention": "perfect-uniform",
             "small_change": "imperfect-small",
-        }.get(paper, "imperfect" if setting == "imperfect" else "perfect")
+        }.get(paper, f"{'imperfect' if setting == 'imperfect' else 'perfect'}-published")
         places = {
             (mechanism, nodes, edges): planned[
                 "sachs" if mechanism == "sachs" else f"{mechanism}-d{nodes}-e{edges}-{intervention}"
@@ -220,15 +221,20 @@ def test_every_published_figure_is_matched_once_and_agrees_with_itself() -> None
     keys = ["table", "setting", "mechanism", "nodes", "edges_per_node", "method", "test", "alpha", "metric"]
     assert len(comparison) == 2087
     assert not comparison.duplicated(keys).any()
-    assert set(comparison["verdict"]) == {"agrees", "equal"}
-    without_spread = comparison[comparison["paper_std"].isna() | (comparison["paper_std"] == 0)]
+    same_data = comparison["convention"] == "published"
+    assert set(comparison.loc[same_data, "verdict"]) == {"exact"}
+    simulated = comparison[~same_data]
+    without_spread = simulated[simulated["paper_std"].isna() | (simulated["paper_std"] == 0)]
     assert set(without_spread["verdict"]) == {"equal"}
-    assert len(without_spread) == (comparison["verdict"] == "equal").sum() == 40
+    assert set(simulated["verdict"]) == {"agrees", "equal"}
+    assert len(without_spread) == (simulated["verdict"] == "equal").sum()
     assert comparison["difference"].abs().max() < 1e-9
     spreads = comparison[comparison["paper_std"].notna()]
     np.testing.assert_allclose(spreads["ours_std"], spreads["paper_std"], atol=1e-9)
+    counts = comparison["verdict"].value_counts()
     assert coverage(comparison) == (
-        "2,087 of the paper's 2,087 published figures were run: 2,047 in agreement, 40 equal without a spread."
+        f"2,087 of the paper's 2,087 published figures were run: {counts['exact']:,} equal to the printed digit, "
+        f"{counts['agrees']} in agreement, {counts['equal']} equal without a spread."
     )
 
 
@@ -245,6 +251,49 @@ def test_a_figure_that_two_experiments_run_counts_once() -> None:
     rows = [row for shown in (one, other) for row in metric_rows(shown, PLACE, one.rows[0], {"shd": [1.0, 2.0] * 5})]
     sentence = coverage(compare(plan_of(one, other), metric_frame(rows)))
     assert sentence.startswith("1 of the paper's 2,087 published figures was run (2 comparisons, some run")
+
+
+# --- the paper's own data
+
+
+def on_the_same_data(convention: str, mean: float, std: float) -> pd.DataFrame:
+    place = condition("linear", 10, 1, datasets=10, convention=convention)
+    shown = experiment([place], [SHOWN.rows[0]], paper="main")
+    rows = metric_rows(shown, place, shown.rows[0], {"shd": spread(mean, std)})
+    return compare(plan_of(shown), metric_frame(rows))
+
+
+@pytest.mark.parametrize(
+    ("convention", "mean", "std", "expected"),
+    [
+        ("published", 0.0, 0.0, "exact"),
+        ("published", 0.04, -0.04, "exact"),
+        ("published", 0.04, 0.2, "agrees"),
+        ("published", 0.2, 0.0, "agrees"),
+        ("released", 0.0, 0.0, "agrees"),
+    ],
+)
+def test_exact_is_equal_to_the_printed_digit_on_the_same_data(
+    convention: str, mean: float, std: float, expected: str
+) -> None:
+    figure = published(**MAIN, method="GIES", metric="shd")
+    (one,) = on_the_same_data(convention, figure["mean"] + mean, figure["std"] + std).to_dict("records")
+    assert one["verdict"] == expected
+
+
+def test_differences_are_averaged_on_the_papers_data_alone() -> None:
+    figure = published(**MAIN, method="GIES", metric="shd")
+    up, down, elsewhere = (
+        on_the_same_data(convention, figure["mean"] + difference, figure["std"])
+        for convention, difference in (("published", 0.75), ("published", -0.25), ("released", 9.0))
+    )
+    (line,) = differences(pd.concat([up, down, elsewhere])).to_dict("records")
+    assert (line["method"], line["metric"], line["cells"]) == ("GIES", "shd", 2)
+    assert line["mean_difference"] == pytest.approx(0.25)
+    assert line["mean_absolute_difference"] == pytest.approx(0.5)
+    shown = to_markdown(pd.concat([up, down]))
+    assert "| GIES | gies | SHD | 2 | 0 | " in shown
+    assert "On the paper's own data" not in to_markdown(elsewhere)
 
 
 # --- how far apart, and what that means
@@ -368,7 +417,7 @@ def test_the_text_of_a_comparison() -> None:
     assert star[1:4] == ["linear", "10", "1"]
     assert star[6:8] == ["2.0 ± 0.0", f"{figure['mean']:.1f} ± {figure['std']:.1f}"]
     assert "IGSP (alpha=1e-3) gauss" in {one[4] for one in rows}
-    assert named["perfect (sachs)", "IGSP", "F1"][6:] == ["0.50", "0.42", "", "differs"]
+    assert named["perfect (sachs)", "IGSP", "F1"][6:] == ["0.50", "0.42", "+0.08", "", "differs"]
 
 
 def test_a_comparison_keeps_its_text_through_a_file(tmp_path: Path) -> None:
@@ -383,7 +432,7 @@ def test_markdown_and_latex_are_well_formed() -> None:
     comparison = mixed()
     lines = [line for line in to_markdown(comparison).splitlines() if line.startswith("|")]
     assert len(lines) == len(comparison) + 2
-    assert {unescaped(line, "|") for line in lines} == {11}
+    assert {unescaped(line, "|") for line in lines} == {12}
     text = to_latex(comparison)
     check_latex(text)
     assert text.count(r" \\") == len(comparison) + 1

@@ -37,6 +37,7 @@ rule reproduction:
         csv="reproduction.csv",
         md="reproduction.md",
         tex="reproduction.tex",
+        differences="differences.csv",
     log:
         "logs/reproduction.log",
     conda:
