@@ -3,6 +3,7 @@
 import csv
 import io
 import subprocess
+import sys
 import zipfile
 from dataclasses import astuple
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 
 from benchmark.dataset import Dataset, DatasetError
@@ -17,6 +19,7 @@ from benchmark.paper import data as paper
 from benchmark.paper import source as sources
 from benchmark.paper.data import PublishedFiles, authors_folder, import_published, imported_file, is_imported
 from benchmark.paper.source import SourceError, blob_hash
+from tests.project import Project
 
 SMALL: dict[str, Any] = {"mechanism": "anm", "nodes": 10, "edges_per_node": 1, "intervention": "perfect", "n": 10_000}
 LARGE: dict[str, Any] = {
@@ -266,6 +269,37 @@ def test_targets_that_are_not_in_blocks(change: Any, message: str) -> None:
     lines = [[int(number) for number in line.split(",") if number] for line in content]
     with pytest.raises(DatasetError, match=message):
         paper._settings(change(lines), 10_000, 10, "data set 1: targets")
+
+
+def published_preset(project: Project, authors: Authors) -> str:
+    """Return a preset that asks for data sets of a project whose authors are these."""
+    (project.folder / "resources" / "paper" / "data.csv").write_bytes(authors.manifest.read_bytes())
+    data = {"mechanism": "anm", "nodes": 10, "edges_per_node": 1}
+    experiments = {"perfect": {"data": data, "methods": ["empty", "random"]}}
+    return project.preset(convention="published", experiments=experiments)
+
+
+def test_a_run_takes_the_data_that_were_brought_in(project: Project, authors: Authors) -> None:
+    preset = published_preset(project, authors)
+    command = [sys.executable, "-m", "benchmark.paper.data", str(authors.repository)]
+    subprocess.run(command, cwd=project.folder, env=project.environment(), check=True)
+    project.run(preset)
+    metrics = pd.read_csv(project.results("metrics.csv"))
+    assert set(metrics["convention"]) == {"published"}
+    taken = project.results("data/anm-d10-e1-perfect-published/01.npz")
+    own = imported_file(SMALL, "01", folder=project.folder / "results" / "published-data")
+    assert taken.samefile(own)
+    assert "Nothing to be done" in project.run(preset)
+
+
+def test_a_run_that_cannot_bring_them_in_says_what_to_do(project: Project, authors: Authors) -> None:
+    preset = published_preset(project, authors)
+    path = project.folder / "benchmark" / "paper" / "source.py"
+    path.write_text(path.read_text(encoding="utf-8").replace("https://github.com", "https://localhost:1"))
+    output = project.run(preset, check=False)
+    assert "make published-data SOURCE=" in output
+    assert "`convention: released`" in output
+    assert "Traceback" not in output
 
 
 def test_the_manifest_names_240_data_sets() -> None:

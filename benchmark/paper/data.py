@@ -188,6 +188,18 @@ def bring(place: str = REPOSITORY, folder: Path = FOLDER) -> str:
     return f"{count} data sets and their twins {'imported into' if new else 'are in'} {folder}"
 
 
+def take(simulation: dict[str, Any], index: str, output: str, *, twin: bool, folder: Path = FOLDER) -> None:
+    """Give an imported file a second name, or copy it to another disk."""
+    source = imported_file(simulation, index, twin=twin, folder=folder)
+    if not source.exists():
+        raise DatasetError(f"{source}: it is missing from the import; remove {folder} and run again")
+    Path(output).unlink(missing_ok=True)
+    try:
+        os.link(source, output)
+    except OSError:
+        shutil.copyfile(source, output)
+
+
 def _settings(lines: list[list[int]], n: int, d: int, where: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
     """Return the setting of each row and the targets of each setting, from the targets of each row."""
     if len(lines) != n:
