@@ -18,7 +18,7 @@ from benchmark.plan import Condition, Experiment, Plan, Row, Targets
 from benchmark.selection import Selection
 from tests.project import ROOT
 
-PRESETS = ("quick", "accuracy", "small", "paper")
+PRESETS = ("quick", "measured", "small", "paper")
 
 
 def configuration(preset: str = "paper", /, **changes: Any) -> dict[str, Any]:
