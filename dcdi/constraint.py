@@ -3,13 +3,14 @@
 Matrices are filled up with zeros to whole blocks of ROWS x ROWS, which changes neither the trace nor the gradient.
 """
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
-from dcdi.kernels import jit
-from dcdi.simd import ROWS, multiply_block
+from dcdi.kernels import F4, F5, F6, F7, F8, F9, F10, F11, F12, exp_double, jit
+from dcdi.simd import ROWS, fma, multiply_block
+
+INVERSE_E = 0.36787944117144233
+LARGEST_ORDER = 700  # beyond it the violation of the full graph is no double
 
 
 @jit
@@ -33,9 +34,11 @@ def exponential(p, work, out):
         for j in range(d):
             total += p[i, j]
         norm = max(norm, total)
-    squarings = max(0, math.ceil(math.log2(norm))) if norm > 0 else 0
+    squarings, scale = 0, 1.0
+    while 1.0 < norm * scale < np.inf:
+        squarings += 1
+        scale *= 0.5
     a, a2, a3, a4 = work[0], work[1], work[2], work[3]
-    scale = 0.5**squarings
     for i in range(d):
         for j in range(d):
             a[i, j] = p[i, j] * scale
@@ -45,9 +48,9 @@ def exponential(p, work, out):
     for i in range(d):
         for j in range(d):
             unit = 1.0 if i == j else 0.0
-            top = unit / 40320 + a[i, j] / 362880 + a2[i, j] / 3628800 + a3[i, j] / 39916800 + a4[i, j] / 479001600
-            middle = unit / 24 + a[i, j] / 120 + a2[i, j] / 720 + a3[i, j] / 5040
-            low = unit + a[i, j] + a2[i, j] / 2 + a3[i, j] / 6
+            top = fma(a4[i, j], F12, fma(a3[i, j], F11, fma(a2[i, j], F10, fma(a[i, j], F9, unit * F8))))
+            middle = fma(a3[i, j], F7, fma(a2[i, j], F6, fma(a[i, j], F5, unit * F4)))
+            low = fma(a3[i, j], 1 / 6, fma(a2[i, j], 0.5, a[i, j] + unit))
             out[i, j], a2[i, j], a[i, j] = top, middle, low
     for lower in (a2, a):
         _multiply(a4, out, a3)
@@ -91,4 +94,6 @@ def scratch(d: int) -> npt.NDArray[np.float64]:
 
 def normalisation(d: int) -> float:
     """Return tr exp(1 - I) - d: the violation of the full graph (its eigenvalues are d - 1 and d - 1 times -1)."""
-    return math.exp(d - 1) + (d - 1) * math.exp(-1) - d if d > 1 else 1.0
+    if d > LARGEST_ORDER:
+        raise ValueError(f"{d} variables: DCDI's acyclicity constraint is defined for at most {LARGEST_ORDER}")
+    return float(exp_double(d - 1.0)) + (d - 1) * INVERSE_E - d if d > 1 else 1.0

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from dcdi import steps
 from dcdi.constraint import normalisation, scratch
+from dcdi.kernels import sigmoids
 from dcdi.model import FIRST_LOGIT, FIRST_TARGET_LOGIT, Model
 from dcdi.simd import LANES
 from dcdi.training import Matrix, Member, Schedule
@@ -135,8 +136,10 @@ def mode(model: Model) -> int:
 
 
 def sigmoid(x: Matrix) -> Matrix:
-    """Return 1 / (1 + exp(-x)) without overflow."""
-    return np.where(x >= 0, 1.0, np.exp(-np.abs(x))) / (1.0 + np.exp(-np.abs(x)))
+    """Return 1 / (1 + exp(-x)), the same on every processor."""
+    values = np.empty(x.size)
+    sigmoids(x.ravel(), values)
+    return values.reshape(x.shape)
 
 
 def aligned(*shape: int) -> npt.NDArray[np.float32]:

@@ -2,29 +2,42 @@
 
 import numpy as np
 
-from dcdi.kernels import HALF, ONE, ZERO, exp, jit, log, loop
+from dcdi.kernels import FIFTH, HALF, NINTH, ONE, SEVENTH, THIRD, TWO, ZERO, exp, exp_above, jit, log, loop
+from dcdi.simd import dot, fma
 
-HALF_LOG_2PI = np.float32(0.5 * np.log(2 * np.pi))
+HALF_LOG_2PI = np.float32(0.9189385332)
 SOFTPLUS_SHIFT = np.float32(1e-6)
 CLIP = np.float32(1e-6)  # keeps the output of a flow layer off 0 and 1
 TINY = np.float32(1e-30)  # below it a logarithm is cut off
-BASE_PRECISION = np.float32(np.exp(-1.0))  # the base density has log-variance 1
-THIRD, FIFTH, SEVENTH = np.float32(2 / 3), np.float32(2 / 5), np.float32(2 / 7)
-NINTH, ELEVENTH, THIRTEENTH = np.float32(2 / 9), np.float32(2 / 11), np.float32(2 / 13)
+BASE_PRECISION = np.float32(0.3678794412)  # exp(-1): the base density has log-variance 1
+ELEVENTH, THIRTEENTH = np.float32(2 / 11), np.float32(2 / 13)
+# Where exponentials are cut off: below the precision of what they are added to, and so that their products stay normal.
+SMALLEST_SHARE, SMALLEST_SLOPE, SMALLEST_SIGMOID = np.float32(-20), np.float32(-20), np.float32(-50)
+
+
+@jit
+def gaussian(mean, x, log_sd, weight, scale, nll, dmean, m):
+    """N(mean, sd): fill nll and, times weight and scale, its gradient by the mean; return that by log sd."""
+    _gaussian_gradients(mean, x, exp(-log_sd - log_sd), weight, scale, nll, dmean, m)
+    dlog_sd = dot(nll, weight, m) * scale
+    _gaussian_nll(nll, log_sd + HALF_LOG_2PI + HALF, m)
+    return dlog_sd
 
 
 @loop
-def gaussian(mean, x, log_sd, weight, scale, nll, dmean, m):
-    """N(mean, sd): fill nll and, times weight and scale, its gradient by the mean; return that by log sd."""
-    precision = np.exp(-log_sd - log_sd)
-    dlog_sd = ZERO
+def _gaussian_gradients(mean, x, precision, weight, scale, dlog_sd, dmean, m):
     for b in range(m):
         residual = x[b] - mean[b]
         scaled = residual * precision
-        nll[b] = HALF * residual * scaled + log_sd + HALF_LOG_2PI
-        dmean[b] = -scaled * weight[b] * scale
-        dlog_sd += (ONE - residual * scaled) * weight[b] * scale
-    return dlog_sd
+        dlog_sd[b] = fma(-residual, scaled, ONE)
+        dmean[b] = -scaled * (weight[b] * scale)
+
+
+@loop
+def _gaussian_nll(nll, constant, m):
+    """Replace the gradient by log sd, 1 - (x - mean)**2 / variance."""
+    for b in range(m):
+        nll[b] = fma(-HALF, nll[b], constant)
 
 
 @loop
@@ -37,7 +50,7 @@ def _softmax(raw, first, units, w, largest, total, m):
             largest[b] = max(largest[b], raw[first + i, b])
     for i in range(units):
         for b in range(m):
-            w[i, b] = exp(raw[first + i, b] - largest[b])
+            w[i, b] = exp_above(raw[first + i, b] - largest[b], SMALLEST_SHARE)
             total[b] += w[i, b]
     for b in range(m):
         total[b] = ONE / total[b]
@@ -52,12 +65,12 @@ def _softplus(raw, first, units, a, da, m):
     for i in range(units):
         for b in range(m):
             alpha = raw[first + i, b]
-            z = exp(-abs(alpha))
-            q = z / (z + ONE + ONE)
+            z = exp_above(-abs(alpha), SMALLEST_SLOPE)
+            q = z / (z + TWO)
             r = q * q
-            series = ((THIRTEENTH * r + ELEVENTH) * r + NINTH) * r + SEVENTH
-            series = ((series * r + FIFTH) * r + THIRD) * r + ONE + ONE
-            a[i, b] = max(alpha, ZERO) + q * series + SOFTPLUS_SHIFT
+            series = fma(fma(fma(THIRTEENTH, r, ELEVENTH), r, NINTH), r, SEVENTH)
+            series = fma(fma(fma(series, r, FIFTH), r, THIRD), r, TWO)
+            a[i, b] = fma(q, series, max(alpha, ZERO) + SOFTPLUS_SHIFT)
             share = ONE / (ONE + z)
             da[i, b] = share if alpha > ZERO else z * share
 
@@ -70,14 +83,15 @@ def _sigmoids(raw, first, units, x, a, w, s, t, inside, outside, jacobian, m):
         jacobian[b] = ZERO
     for i in range(units):
         for b in range(m):
-            p = a[i, b] * x[b] + raw[first + i, b]
-            z = exp(-abs(p))
-            share = ONE / (ONE + z)
-            s[i, b] = share if p > ZERO else z * share
-            t[i, b] = z * share if p > ZERO else share
-            inside[b] += w[i, b] * s[i, b]
-            outside[b] += w[i, b] * t[i, b]
-            jacobian[b] += w[i, b] * a[i, b] * s[i, b] * t[i, b]
+            p = fma(a[i, b], x[b], raw[first + i, b])
+            z = exp_above(-abs(p), SMALLEST_SIGMOID)
+            large = ONE / (ONE + z)
+            small = z * large
+            s[i, b] = large if p > ZERO else small
+            t[i, b] = small if p > ZERO else large
+            inside[b] = fma(w[i, b], s[i, b], inside[b])
+            outside[b] = fma(w[i, b], t[i, b], outside[b])
+            jacobian[b] = fma(w[i, b] * a[i, b], small * large, jacobian[b])
 
 
 @jit
@@ -95,8 +109,8 @@ def _flow_layer(raw, first, units, x, work, sums, m):
 @loop
 def _logit(inside, outside, jacobian, above, nll, m):
     for b in range(m):
-        inside[b] = inside[b] * (ONE - CLIP) + HALF * CLIP
-        outside[b] = outside[b] * (ONE - CLIP) + HALF * CLIP
+        inside[b] = fma(inside[b], ONE - CLIP, HALF * CLIP)
+        outside[b] = fma(outside[b], ONE - CLIP, HALF * CLIP)
         jacobian[b] = max(jacobian[b], TINY)
         log_in, log_out = log(inside[b]), log(outside[b])
         above[b] = log_in - log_out
@@ -106,8 +120,9 @@ def _logit(inside, outside, jacobian, above, nll, m):
 @loop
 def _base_density(last, weight, scale, nll, dy, m):
     for b in range(m):
-        nll[b] += HALF_LOG_2PI + HALF + HALF * last[b] * last[b] * BASE_PRECISION
-        dy[b] = last[b] * BASE_PRECISION * weight[b] * scale
+        scaled = last[b] * BASE_PRECISION
+        nll[b] += fma(HALF * last[b], scaled, HALF_LOG_2PI + HALF)
+        dy[b] = scaled * (weight[b] * scale)
 
 
 @jit
@@ -147,16 +162,18 @@ def _unit_gradients(first, units, x, a, da, w, s, t, d_in, d_out, d_jac, dy, mea
     for i in range(units):
         for b in range(m):
             st = s[i, b] * t[i, b]
-            dp = w[i, b] * st * (d_in[b] - d_out[b] + d_jac[b] * a[i, b] * (t[i, b] - s[i, b]))
+            wst = w[i, b] * st
+            ja = d_jac[b] * a[i, b]
+            dp = wst * fma(ja, t[i, b] - s[i, b], d_in[b] - d_out[b])
             draw[first + units + i, b] = dp
-            draw[first + i, b] = (dp * x[b] + d_jac[b] * w[i, b] * st) * da[i, b]
-            dy[b] += dp * a[i, b]
-            dw = w[i, b] * (d_in[b] * s[i, b] + d_out[b] * t[i, b] + d_jac[b] * a[i, b] * st)
+            draw[first + i, b] = fma(dp, x[b], d_jac[b] * wst) * da[i, b]
+            dy[b] = fma(dp, a[i, b], dy[b])
+            dw = w[i, b] * fma(d_in[b], s[i, b], fma(d_out[b], t[i, b], ja * st))
             draw[first + 2 * units + i, b] = dw
             mean[b] += dw
     for i in range(units):
         for b in range(m):
-            draw[first + 2 * units + i, b] -= w[i, b] * mean[b]
+            draw[first + 2 * units + i, b] = fma(-w[i, b], mean[b], draw[first + 2 * units + i, b])
 
 
 @jit

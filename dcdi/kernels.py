@@ -1,9 +1,15 @@
 """Compiled arithmetic of the cpu engine: networks, masks and the optimiser, with hand-derived gradients.
 
 Samples are the contiguous axis (arrays are [row][sample]), so that every inner loop runs over the minibatch and
-everything that one variable needs stays in the first-level cache. Single precision; sums may be reordered, but NaN
-and infinity stay what they are.
+everything that one variable needs stays in the first-level cache. Single precision.
+
+Every function has one result, bit for bit, on every processor (see ``dcdi.simd``): products and sums are fused where
+``fma`` is written, sums over samples go through ``dot``, exp and log are defined here, and no number out of range is
+converted to an integer. Tiny numbers are kept as IEEE 754 has them; because each can cost a hundred cycles, exponents
+are cut off where their products would become tiny.
 """
+
+import math
 
 import numba
 import numpy as np
@@ -13,49 +19,64 @@ from dcdi.simd import (
     ROWS,
     NoAlias,
     bits_of,
+    bits_of_double,
     combine_row,
     combine_rows,
     correlate_row,
     correlate_rows,
+    double_of,
     float_of,
+    fma,
     rmsprop_vectors,
 )
 
 ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
 SLOPE = np.float32(0.01)  # of the leaky ReLU
-LARGEST_LOGIT = np.float32(60)
+SMALLEST_LOGIT, LARGEST_LOGIT = np.float32(-30), np.float32(60)
 INFINITY = np.float32(np.inf)
-RMSPROP_DECAY = np.float32(0.99)
+RMSPROP_DECAY, RMSPROP_FRESH = np.float32(0.99), np.float32(0.01)
 RMSPROP_EPSILON = np.float32(1e-8)
+SMALLEST_GRADIENT = np.float32(1e-15)  # to RMSprop: its square is a normal number, its root nothing beside epsilon
+LONGEST_IDLE = 4096  # 0.99 to this power is 1e-18
 
 LOG2_E, LN2_HIGH, LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
 SMALLEST_EXPONENT, LARGEST_EXPONENT = np.float32(-87.0), np.float32(88.0)
 LN2 = np.float32(0.69314718)
 SQRT2 = np.float32(1.41421356)
+# Adding it rounds to a whole number n and leaves n + 127, the biased exponent of 2**n, in the last bits.
+ROUND = np.float32(1.5 * 2.0**23 + 127)
+SIXTH, TWENTYFOURTH, C120, C720 = (np.float32(1 / n) for n in (6, 24, 120, 720))
+THIRD, FIFTH, SEVENTH, NINTH = (np.float32(2 / n) for n in (3, 5, 7, 9))
+
+# The same in double precision.
+LOG2_E_DOUBLE, LN2_HIGH_DOUBLE, LN2_LOW_DOUBLE = 1.4426950408889634, 0.6931471805599453, 2.3190468138462996e-17
+ROUND_DOUBLE = 1.5 * 2.0**52 + 1023
+F4, F5, F6, F7, F8, F9, F10, F11, F12, F13 = (1 / math.factorial(n) for n in range(4, 14))
 
 # Nothing here allocates, so arrays need no reference counts, which would cost as much as the arithmetic (_nrt).
-_OPTIONS = {
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    "error_model": "numpy",
-    "cache": True,
-    "_nrt": False,
-}
+_OPTIONS = {"error_model": "numpy", "cache": True, "_nrt": False}
 jit = numba.njit(**_OPTIONS)
 loop = numba.njit(**_OPTIONS, pipeline_class=NoAlias)  # for innermost loops: their array arguments never overlap
 
 
 @jit
+def exp_above(x, smallest):
+    """e**x to 3e-7, without a call, so that loops over samples become vector instructions; x <= 88.
+
+    Below ``smallest``, which is at least -87, it is constant.
+    """
+    x = max(x, smallest)
+    shifted = fma(x, LOG2_E, ROUND)
+    n = shifted - ROUND
+    r = fma(-n, LN2_LOW, fma(-n, LN2_HIGH, x))
+    p = fma(fma(fma(fma(C720, r, C120), r, TWENTYFOURTH), r, SIXTH), r, HALF)
+    return fma(fma(p, r, ONE), r, ONE) * float_of(bits_of(shifted) << np.int32(23))
+
+
+@jit
 def exp(x):
-    """e**x to 5e-7, without a call, so that loops over samples become vector instructions."""
-    x = min(max(x, SMALLEST_EXPONENT), LARGEST_EXPONENT)
-    n = np.floor(x * LOG2_E + HALF)
-    r = (x - n * LN2_HIGH) - n * LN2_LOW
-    p = np.float32(1.0 / 720)
-    p = p * r + np.float32(1.0 / 120)
-    p = p * r + np.float32(1.0 / 24)
-    p = p * r + np.float32(1.0 / 6)
-    p = (p * r + HALF) * r * r + r + ONE
-    return p * float_of((np.int32(n) + np.int32(127)) << np.int32(23))
+    """e**x for all x, cut off at e**-87 and e**88."""
+    return exp_above(min(x, LARGEST_EXPONENT), SMALLEST_EXPONENT)
 
 
 @jit
@@ -69,9 +90,28 @@ def log(x):
     exponent = exponent + ONE if large else exponent
     s = (mantissa - ONE) / (mantissa + ONE)
     q = s * s
-    series = ((q * np.float32(2 / 9) + np.float32(2 / 7)) * q + np.float32(2 / 5)) * q + np.float32(2 / 3)
-    value = exponent * LN2 + s * (TWO + q * series)
+    series = fma(fma(fma(q, NINTH, SEVENTH), q, FIFTH), q, THIRD)
+    value = fma(exponent, LN2, s * fma(q, series, TWO))
     return value if x < INFINITY else x  # the bits of NaN would look like those of a number
+
+
+@jit
+def exp_double(x):
+    """e**x in double precision, cut off at e**-708 and e**709."""
+    x = min(max(x, -708.0), 709.0)
+    shifted = fma(x, LOG2_E_DOUBLE, ROUND_DOUBLE)
+    n = shifted - ROUND_DOUBLE
+    r = fma(-n, LN2_LOW_DOUBLE, fma(-n, LN2_HIGH_DOUBLE, x))
+    p = fma(fma(fma(fma(fma(F13, r, F12), r, F11), r, F10), r, F9), r, F8)
+    p = fma(fma(fma(fma(fma(p, r, F7), r, F6), r, F5), r, F4), r, 1 / 6)
+    return fma(fma(fma(p, r, 0.5), r, 1.0), r, 1.0) * double_of(bits_of_double(shifted) << np.int64(52))
+
+
+@loop
+def sigmoids(x, out):
+    """Set out = 1 / (1 + e**-x) in double precision."""
+    for i in range(len(x)):
+        out[i] = 1.0 / (1.0 + exp_double(-np.float64(x[i])))
 
 
 @jit
@@ -172,7 +212,7 @@ def uniform(state, b):
     r = np.uint32(r ^ np.uint32(r >> np.uint32(17)))
     r = np.uint32(r ^ np.uint32(r << np.uint32(5)))
     state[b] = r
-    return np.float32(np.int32(r >> np.uint32(9))) * np.float32(2.0**-23) + np.float32(2.0**-24)
+    return fma(np.float32(np.int32(r >> np.uint32(9))), np.float32(2.0**-23), np.float32(2.0**-24))
 
 
 @loop
@@ -185,18 +225,36 @@ def sample_masks(state, odds, child, x, masked, slope, m):
         ratio = odds[j, child] if j != child else ZERO
         for b in range(m):
             u = uniform(state, b)
-            s = u * ratio / (u * ratio + (ONE - u))
+            s = u * ratio / fma(u, ratio, ONE - u)
             masked[j, b] = x[j, b] if s > HALF else ZERO
-            slope[j, b] = s * (ONE - s) * x[j, b]
+            slope[j, b] = fma(-s, s, s) * x[j, b]
 
 
 @jit
 def rmsprop(parameters, squares, gradient, rate, decay):
-    """One step; ``decay`` is 0.99 to the number of steps since the last one, in which the gradient was 0."""
+    """One step; ``decay`` is 0.99 to the number of steps since the last one, in which the gradient was 0.
+
+    A gradient smaller than SMALLEST_GRADIENT counts as that in the squares, which else would decay to tiny numbers.
+    """
     vectors = parameters.size // LANES
-    rmsprop_vectors(parameters, squares, gradient, vectors, rate, decay, RMSPROP_EPSILON)
+    constants = RMSPROP_FRESH, SMALLEST_GRADIENT, RMSPROP_EPSILON
+    rmsprop_vectors(parameters, squares, gradient, vectors, rate, decay, *constants)
     for i in range(vectors * LANES, parameters.size):
         slope = gradient[i]
-        square = decay * squares[i] + (ONE - RMSPROP_DECAY) * slope * slope
+        size = max(abs(slope), SMALLEST_GRADIENT)
+        square = fma(size * size, RMSPROP_FRESH, decay * squares[i])
         squares[i] = square
         parameters[i] -= rate * slope / (np.sqrt(square) + RMSPROP_EPSILON)
+
+
+@jit
+def idle_decay(iterations):
+    """Return the decay of RMSprop's squares over a number of iterations, by repeated squaring."""
+    n = min(iterations, LONGEST_IDLE)
+    power, square = 1.0, np.float64(RMSPROP_DECAY)
+    while n > 0:
+        if n & 1:
+            power *= square
+        square *= square
+        n >>= 1
+    return np.float32(power)

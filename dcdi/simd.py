@@ -2,6 +2,10 @@
 
 Arrays are [row][sample]; an instruction treats LANES samples of up to ROWS rows at once and keeps the sums in
 registers, which loops that numba compiles from Python cannot do. LLVM breaks vectors down to what the processor has.
+
+The bits of a result are the same on every processor: a product is fused with a sum where ``fma`` says so and nowhere
+else, a sum over samples has LANES partial sums, added in one order, whatever the width of the processor's vectors, and
+no instruction carries a flag that would let LLVM do otherwise.
 """
 
 import platform
@@ -20,8 +24,9 @@ use_own_cache()
 LANES = 16
 ROWS = 8
 
-_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
-_FLUSH_TO_ZERO = 0x8040  # bits FTZ and DAZ of the control register MXCSR
+MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+# What the register that controls arithmetic must be for IEEE 754: round to nearest, keep tiny numbers, do not trap.
+STANDARD_ARITHMETIC = 0x1F80 if MACHINE == "x86_64" else 0
 
 
 class NoAlias(CompilerBase):
@@ -41,7 +46,6 @@ _VECTOR = ir.VectorType(_FLOAT, LANES)
 _DOUBLES = ir.VectorType(ir.DoubleType(), ROWS)
 _INT = ir.IntType(64)
 _BITS = ir.VectorType(ir.IntType(32), LANES)
-_FLAGS = ("reassoc", "contract", "arcp", "nsz")
 
 
 def _matrix_types(*arguments: Any, dtype: Any = types.float32) -> bool:
@@ -80,19 +84,25 @@ class _Code:
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.vector.count), [0] * self.vector.count)
         return self.builder.shuffle_vector(single, empty, zeros)
 
-    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
-        return self.builder.fadd(self.builder.fmul(a, b, flags=_FLAGS), c, flags=_FLAGS)
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """Return a b + c, rounded once."""
+        kind = a.type
+        element = kind.element if isinstance(kind, ir.VectorType) else kind
+        name = f"v{kind.count}{element.intrinsic_name}" if isinstance(kind, ir.VectorType) else element.intrinsic_name
+        function = cgutils.get_or_insert_function(
+            self.builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}"
+        )
+        return self.builder.call(function, [a, b, c])
 
     def total(self, vector: Any) -> Any:
-        function = cgutils.get_or_insert_function(
-            self.builder.module,
-            ir.FunctionType(_FLOAT, [_FLOAT, _VECTOR]),
-            f"llvm.vector.reduce.fadd.v{LANES}f32",
-        )
-        return self.builder.call(function, [ir.Constant(_FLOAT, 0.0), vector], fastmath=_FLAGS)
+        """Return the sum of a vector: it is halved until one number is left."""
+        while vector.type.count > 1:
+            half = vector.type.count // 2
+            vector = self.fold(vector, vector, list(range(half)), list(range(half, 2 * half)))
+        return self.builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
     def totals(self, vectors: list[Any]) -> Any:
-        """Return the sums of ROWS = 8 vectors as one of 8: pairs are halved three times, then the last itself."""
+        """Return the sums of ROWS = 8 vectors as one of 8, each added in the order of ``total``."""
         spans = (8, 4, 2)
         for span in spans:
             low = [i for i in range(2 * LANES) if i // span % 2 == 0]
@@ -104,16 +114,21 @@ class _Code:
     def fold(self, a: Any, b: Any, low: list[int], high: list[int]) -> Any:
         kind = ir.VectorType(ir.IntType(32), len(low))
         halves = (self.builder.shuffle_vector(a, b, ir.Constant(kind, mask)) for mask in (low, high))
-        return self.builder.fadd(*halves, flags=_FLAGS)
+        return self.builder.fadd(*halves)
+
+    def magnitude(self, value: Any) -> Any:
+        return self.builder.bitcast(
+            self.builder.and_(self.builder.bitcast(value, _BITS), self.bits(0x7FFFFFFF)), _VECTOR
+        )
 
     def inverse_root(self, value: Any) -> Any:
         """Return 1 / sqrt(value) to 1e-6: a guess from the exponent and three Newton steps, faster than dividing."""
         half = self.builder.lshr(self.builder.bitcast(value, _BITS), self.bits(1))
         guess = self.builder.bitcast(self.builder.sub(self.bits(0x5F3759DF), half), _VECTOR)
-        halved = self.builder.fmul(value, self.constant(-0.5), flags=_FLAGS)
+        halved = self.builder.fmul(value, self.constant(-0.5))
         for _ in range(3):
-            square = self.builder.fmul(guess, guess, flags=_FLAGS)
-            guess = self.builder.fmul(guess, self.multiply_add(halved, square, self.constant(1.5)), flags=_FLAGS)
+            square = self.builder.fmul(guess, guess)
+            guess = self.builder.fmul(guess, self.fma(halved, square, self.constant(1.5)))
         return guess
 
     def inverse(self, value: Any) -> Any:
@@ -121,9 +136,9 @@ class _Code:
         guess = self.builder.bitcast(
             self.builder.sub(self.bits(0x7EF311C7), self.builder.bitcast(value, _BITS)), _VECTOR
         )
-        negative = self.builder.fmul(value, self.constant(-1.0), flags=_FLAGS)
+        negative = self.builder.fmul(value, self.constant(-1.0))
         for _ in range(3):
-            guess = self.builder.fmul(guess, self.multiply_add(negative, guess, self.constant(2.0)), flags=_FLAGS)
+            guess = self.builder.fmul(guess, self.fma(negative, guess, self.constant(2.0)))
         return guess
 
     def constant(self, value: float) -> Any:
@@ -183,7 +198,7 @@ def _combine(rows: int) -> Any:
                 new = []
                 for r, value in enumerate(sums):
                     weight = builder.load(code.at(w_data, start, (ir.Constant(_INT, r), row_step), (i, step)))
-                    new.append(code.multiply_add(code.broadcast(weight), vector, value))
+                    new.append(code.fma(code.broadcast(weight), vector, value))
                 return new
 
             for r, value in enumerate(code.sum_loop(count, first, add)):
@@ -218,7 +233,7 @@ def _correlate(rows: int) -> Any:
                 for r, value in enumerate(sums):
                     place = builder.add(first, ir.Constant(_INT, r))
                     other = code.load_vector(code.at(d_data, (place, width), (i, lanes)))
-                    new.append(code.multiply_add(vector, other, value))
+                    new.append(code.fma(vector, other, value))
                 return new
 
             sums = code.sum_loop(vectors, [code.constant(0.0)] * rows, add)
@@ -228,7 +243,7 @@ def _correlate(rows: int) -> Any:
             else:
                 total = code.totals(sums)
                 pointer = builder.bitcast(pointer, total.type.as_pointer())
-            builder.store(builder.fadd(builder.load(pointer, align=4), total, flags=_FLAGS), pointer, align=4)
+            builder.store(builder.fadd(builder.load(pointer, align=4), total), pointer, align=4)
             return context.get_dummy_value()
 
         return signature, generate
@@ -255,8 +270,7 @@ def multiply_block(typing, c, a, b, row, column):
             vector = code.load_vector(code.at(b_data, (k, width), column))
             weights = [builder.load(code.at(a_data, (r, width), k)) for r in rows]
             return [
-                code.multiply_add(code.broadcast(weight), vector, value)
-                for weight, value in zip(weights, sums, strict=True)
+                code.fma(code.broadcast(weight), vector, value) for weight, value in zip(weights, sums, strict=True)
             ]
 
         for r, value in zip(rows, code.sum_loop(width, [code.constant(0.0)] * ROWS, add), strict=True):
@@ -271,84 +285,125 @@ correlate_rows, correlate_row = _correlate(ROWS), _correlate(1)
 
 
 @intrinsic
-def bits_of(typing, value):
-    """Return the bits of a float32 as an int32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(32))
-
-    return types.int32(types.float32), generate
-
-
-@intrinsic
-def float_of(typing, bits):
-    """Return the float32 that has these bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], _FLOAT)
-
-    return types.float32(types.int32), generate
-
-
-@intrinsic
-def flush_denormals(typing, control):
-    """Set how the processor rounds tiny numbers and return how it did; 0 asks for zeros in their place.
-
-    A flow that saturates makes numbers below 1e-38 all the time, and each costs a hundred cycles. Only on x86.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if not _IS_X86:
-            return ir.Constant(ir.IntType(32), 0)
-        place = cgutils.alloca_once(builder, ir.IntType(32))
-        pointer = builder.bitcast(place, ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer()])
-        read, write = (
-            cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{name}")
-            for name in ("stmxcsr", "ldmxcsr")
-        )
-        builder.call(read, [pointer])
-        before = builder.load(place)
-        zeros = builder.or_(before, ir.Constant(ir.IntType(32), _FLUSH_TO_ZERO))
-        asked = builder.icmp_unsigned("==", arguments[0], ir.Constant(ir.IntType(32), 0))
-        builder.store(builder.select(asked, zeros, arguments[0]), place)
-        builder.call(write, [pointer])
-        return before
-
-    return types.uint32(types.uint32), generate
-
-
-@intrinsic
-def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay, epsilon):
-    """One step of RMSprop on the first ``vectors`` * LANES parameters."""
-    if not _matrix_types(parameters, squares, gradient):
+def dot(typing, a, b, m):
+    """Return the sum of a[i] b[i] over i < m, a multiple of LANES, as float32."""
+    if not _matrix_types(a, b):
         return None
-    signature = types.void(parameters, squares, gradient, types.int64, *(types.float32,) * 3)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = _Code(context, builder)
-        parameters, squares, gradient, vectors, rate, decay, epsilon = arguments
+        a, b, m = arguments
+        a_data, _ = code.data(signature.args[0], a)
+        b_data, _ = code.data(signature.args[1], b)
+        lanes = ir.Constant(_INT, LANES)
+
+        def add(i: Any, sums: list[Any]) -> list[Any]:
+            x, y = (code.load_vector(code.at(data, (i, lanes))) for data in (a_data, b_data))
+            return [code.fma(x, y, sums[0])]
+
+        return code.total(code.sum_loop(builder.sdiv(m, lanes), [code.constant(0.0)], add)[0])
+
+    return types.float32(a, b, types.int64), generate
+
+
+@intrinsic
+def fma(typing, a, b, c):
+    """Return a b + c, rounded once; all three are float32 or all are float64."""
+    if a not in (types.float32, types.float64) or not a == b == c:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _Code(context, builder).fma(*arguments)
+
+    return a(a, b, c), generate
+
+
+def _bitcast(source: Any, target: Any) -> Any:
+    @intrinsic
+    def instruction(typing, value):
+        """Return the number that has the same bits."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return target(source), generate
+
+    return instruction
+
+
+bits_of, float_of = _bitcast(types.float32, types.int32), _bitcast(types.int32, types.float32)
+bits_of_double, double_of = _bitcast(types.float64, types.int64), _bitcast(types.int64, types.float64)
+
+
+@intrinsic
+def set_arithmetic(typing, control):
+    """Set the register that controls arithmetic and return what it was.
+
+    A library that was compiled for speed may have made the processor round tiny numbers to zero, for all that follows.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if MACHINE == "x86_64":
+            return _set_mxcsr(builder, arguments[0])
+        return _set_fpcr(builder, arguments[0]) if MACHINE == "aarch64" else arguments[0]
+
+    return types.uint64(types.uint64), generate
+
+
+def _set_mxcsr(builder: Any, control: Any) -> Any:
+    place = cgutils.alloca_once(builder, ir.IntType(32))
+    pointer = builder.bitcast(place, ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer()])
+    read, write = (
+        cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{name}") for name in ("stmxcsr", "ldmxcsr")
+    )
+    builder.call(read, [pointer])
+    before = builder.load(place)
+    builder.store(builder.trunc(control, ir.IntType(32)), place)
+    builder.call(write, [pointer])
+    return builder.zext(before, _INT)
+
+
+def _set_fpcr(builder: Any, control: Any) -> Any:
+    read = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_INT, []), "llvm.aarch64.get.fpcr")
+    write = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.VoidType(), [_INT]), "llvm.aarch64.set.fpcr"
+    )
+    before = builder.call(read, [])
+    builder.call(write, [control])
+    return before
+
+
+@intrinsic
+def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay, fresh, smallest, epsilon):
+    """One step of RMSprop on the first ``vectors`` * LANES parameters; see ``dcdi.kernels.rmsprop``."""
+    if not _matrix_types(parameters, squares, gradient):
+        return None
+    signature = types.void(parameters, squares, gradient, types.int64, *(types.float32,) * 5)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(context, builder)
+        parameters, squares, gradient, vectors, *scalars = arguments
         p_data, _ = code.data(signature.args[0], parameters)
         s_data, _ = code.data(signature.args[1], squares)
         g_data, _ = code.data(signature.args[2], gradient)
         lanes = ir.Constant(_INT, LANES)
-        fresh = code.constant(0.01)  # weight of the new square; decay is 0.99 to the steps since the last one
-        rate, decay, epsilon = (code.broadcast(value) for value in (rate, decay, epsilon))
+        rate, decay, fresh, smallest, epsilon = (code.broadcast(value) for value in scalars)
 
         def step(i: Any, sums: list[Any]) -> list[Any]:
             p, s, g = (code.at(data, (i, lanes)) for data in (p_data, s_data, g_data))
             slope = code.load_vector(g)
-            square = code.multiply_add(builder.fmul(slope, slope), fresh, builder.fmul(code.load_vector(s), decay))
+            size = code.magnitude(slope)
+            size = builder.select(builder.fcmp_ordered("<", size, smallest), smallest, size)
+            square = code.fma(builder.fmul(size, size), fresh, builder.fmul(code.load_vector(s), decay))
             code.store_vector(square, s)
-            # The guess for 0 would overflow; a root of 1e-18 is nothing beside epsilon.
-            positive = builder.fadd(square, code.constant(1e-36), flags=_FLAGS)
-            root = builder.fmul(positive, code.inverse_root(positive), flags=_FLAGS)
-            scale = code.inverse(builder.fadd(root, epsilon, flags=_FLAGS))
+            root = builder.fmul(square, code.inverse_root(square))
+            scale = code.inverse(builder.fadd(root, epsilon))
             # Newton's steps would make NaN of an infinite square; dividing by it gives 0.
             overflows = builder.fcmp_ordered("==", square, code.constant(float("inf")))
             scale = builder.select(overflows, code.constant(0.0), scale)
-            change = builder.fmul(builder.fmul(rate, slope, flags=_FLAGS), scale, flags=_FLAGS)
-            code.store_vector(builder.fsub(code.load_vector(p), change, flags=_FLAGS), p)
+            change = builder.fmul(builder.fmul(rate, scale), slope)
+            code.store_vector(builder.fsub(code.load_vector(p), change), p)
             return sums
 
         code.sum_loop(vectors, [], step)

@@ -15,17 +15,21 @@ from dcdi.kernels import (
     LARGEST_LOGIT,
     ONE,
     RMSPROP_DECAY,
+    SMALLEST_LOGIT,
     ZERO,
     backward,
     exp,
+    exp_above,
     forward,
+    idle_decay,
     jit,
     loop,
     rmsprop,
     sample_masks,
+    sigmoids,
     uniform,
 )
-from dcdi.simd import LANES, flush_denormals
+from dcdi.simd import LANES, STANDARD_ARITHMETIC, dot, fma, set_arithmetic
 
 # How a targeted variable is modelled.
 LEFT_OUT = 0  # its term is dropped (perfect, known), or there is no target (DCD)
@@ -109,22 +113,11 @@ class Penalties(NamedTuple):
 _NLL, _OTHER_X, _OTHER_WEIGHT, _OTHER_NLL, _D_FREE, _FREE_SLOPE = range(6)
 
 
-@loop
-def _dot(a, b, m):
-    total = ZERO
-    for i in range(m):
-        total += a[i] * b[i]
-    return total
-
-
-@loop
+@jit
 def _column_gradient(gradient, child, gradient_inputs, slope, m):
     """Gradient of a column of Lambda: that by the masked inputs, through the straight-through slopes."""
     for j in range(len(slope)):
-        total = ZERO
-        for b in range(m):
-            total += gradient_inputs[j, b] * slope[j, b]
-        gradient[j, child] = total
+        gradient[j, child] = dot(gradient_inputs[j], slope[j], m)
 
 
 @loop
@@ -132,7 +125,7 @@ def _mask_gradient(d_free, gradient_inputs, masked, m):
     """Gradient by the mask of all inputs of a variable."""
     for j in range(len(masked)):
         for b in range(m):
-            d_free[b] += gradient_inputs[j, b] * masked[j, b]
+            d_free[b] = fma(gradient_inputs[j, b], masked[j, b], d_free[b])
 
 
 @jit
@@ -160,6 +153,11 @@ def _network(weights, gradient, shape, x, inputs, log_sd, weight, scale, nll, bu
 
 
 @jit
+def _odds(logit):
+    return exp_above(min(logit, LARGEST_LOGIT), SMALLEST_LOGIT)
+
+
+@jit
 def _sample_targets(state, target_logits, child, setting, free, slope, m):
     """Draw "not targeted" by sample (straight-through); setting 0 is observational and never targeted."""
     for b in range(m):
@@ -168,11 +166,11 @@ def _sample_targets(state, target_logits, child, setting, free, slope, m):
             free[b] = ONE if k == 0 else ZERO
             slope[b] = ZERO
         else:
-            odds = exp(min(target_logits[k, child], LARGEST_LOGIT))
+            odds = _odds(target_logits[k, child])
             u = uniform(state, b)
-            s = u * odds / (u * odds + (ONE - u))
+            s = u * odds / fma(u, odds, ONE - u)
             free[b] = ONE if s > HALF else ZERO
-            slope[b] = s * (ONE - s)
+            slope[b] = fma(-s, s, s)
 
 
 @jit
@@ -211,7 +209,7 @@ def _other_networks(child, rows, parameters, gradient, shape, scale, buffers, le
             parameters.log_sd[child], single[_OTHER_WEIGHT], scale, single[_OTHER_NLL], buffers, learn, wide,
         )  # fmt: skip
         for i in range(count):
-            total += single[_OTHER_WEIGHT, i] * single[_OTHER_NLL, i]
+            total = fma(single[_OTHER_WEIGHT, i], single[_OTHER_NLL, i], total)
         if not learn:
             continue
         buffers.touched[net] = True
@@ -222,9 +220,9 @@ def _other_networks(child, rows, parameters, gradient, shape, scale, buffers, le
             for j in range(len(buffers.x)):
                 slope = buffers.gradient_inputs[j, i]
                 if shape.mode == LEARNED_PERFECT:
-                    single[_D_FREE, b] += slope * buffers.masked[j, b]
+                    single[_D_FREE, b] = fma(slope, buffers.masked[j, b], single[_D_FREE, b])
                 else:
-                    gradient.logits[j, child] += slope * buffers.slope[j, b]
+                    gradient.logits[j, child] = fma(slope, buffers.slope[j, b], gradient.logits[j, child])
     return total, dlog_sd
 
 
@@ -251,7 +249,7 @@ def _variable(child, rows, parameters, gradient, shape, frozen, state, scale, bu
         parameters.weights[child], gradient.weights[child], shape, buffers.x[child], buffers.masked,
         parameters.log_sd[child], free, scale, single[_NLL], buffers, learn, m,
     )  # fmt: skip
-    total = _dot(single[_NLL], free, m)
+    total = dot(single[_NLL], free, m)
     if learn:
         if not frozen:
             _column_gradient(gradient.logits, child, buffers.gradient_inputs, buffers.slope, m)
@@ -265,7 +263,9 @@ def _variable(child, rows, parameters, gradient, shape, frozen, state, scale, bu
         gradient.log_sd[child] = dlog_sd
         if shape.mode >= LEARNED_PERFECT:
             for b in range(m):
-                gradient.target_logits[buffers.setting[b], child] += single[_D_FREE, b] * single[_FREE_SLOPE, b]
+                k = buffers.setting[b]
+                slope = gradient.target_logits[k, child]
+                gradient.target_logits[k, child] = fma(single[_D_FREE, b], single[_FREE_SLOPE, b], slope)
     return total
 
 
@@ -303,11 +303,11 @@ def _draw_rows(rows, row_state, counts, indices, drawn, m):
         counts[k] += 1
 
 
-@jit
-def _odds(logits, odds):
+@loop
+def _all_odds(logits, odds):
     for i in range(len(logits)):
         for j in range(len(logits)):
-            odds[i, j] = exp(min(logits[i, j], LARGEST_LOGIT))
+            odds[i, j] = _odds(logits[i, j])
 
 
 @jit
@@ -316,8 +316,8 @@ def _penalty_gradient(parameters, gradient, penalties, matrices):
     d = len(parameters.logits)
     p, work, exponential = matrices[0], matrices[1:5], matrices[5]
     for i in range(d):
-        for j in range(d):
-            p[i, j] = 1.0 / (1.0 + np.exp(-np.float64(parameters.logits[i, j]))) if i != j else 0.0
+        sigmoids(parameters.logits[i], p[i])
+        p[i, i] = 0.0
     h = trace_violation(p, work, exponential) / penalties.normalisation
     multiplier = (penalties.gamma + penalties.mu * h) / penalties.normalisation
     sparsity = penalties.sparsity / d**2
@@ -325,7 +325,7 @@ def _penalty_gradient(parameters, gradient, penalties, matrices):
         for j in range(d):
             if i != j:
                 slope = p[i, j] * (1.0 - p[i, j])
-                gradient.logits[i, j] += np.float32((sparsity + multiplier * exponential[j, i]) * slope)
+                gradient.logits[i, j] += np.float32(fma(multiplier, exponential[j, i], sparsity) * slope)
     return h
 
 
@@ -338,12 +338,12 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
     counts, indices, drawn = buffers.counts, buffers.indices, buffers.columns
     base = parameters.weights[:d].reshape(-1), squares.weights[:d].reshape(-1), gradient.weights[:d].reshape(-1)
     h, total = 0.0, 0.0
-    control = flush_denormals(np.uint32(0))
+    control = set_arithmetic(np.uint64(STANDARD_ARITHMETIC))
     for _ in range(iterations):
         clock[0] += 1
         _draw_rows(rows, row_state, counts, indices, drawn, m)
         _load(rows, indices, buffers, m)
-        _odds(parameters.logits, buffers.odds)
+        _all_odds(parameters.logits, buffers.odds)
         gradient.weights[:d] = ZERO
         gradient.logits[:] = ZERO
         gradient.target_logits[:] = ZERO
@@ -353,7 +353,7 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
         for net in range(d, len(last)):
             if buffers.touched[net]:
                 # Squares of an unused network only decay; that is made up for when it is used again.
-                idle = RMSPROP_DECAY ** np.float32(clock[0] - last[net])
+                idle = idle_decay(clock[0] - last[net])
                 rmsprop(parameters.weights[net], squares.weights[net], gradient.weights[net], rate, idle)
                 last[net] = clock[0]
                 buffers.touched[net] = False
@@ -363,8 +363,8 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
         if shape.mode >= LEARNED_PERFECT:
             for k in range(1, len(parameters.target_logits)):
                 for j in range(d):
-                    p = ONE / (ONE + np.exp(-parameters.target_logits[k, j]))
-                    gradient.target_logits[k, j] -= np.float32(penalties.target_sparsity) * p * (ONE - p)
+                    p = ONE / (ONE + exp(-parameters.target_logits[k, j]))
+                    gradient.target_logits[k, j] -= np.float32(penalties.target_sparsity) * (p * (ONE - p))
             gradient.target_logits[0] = ZERO
             rmsprop(
                 parameters.target_logits.reshape(-1), squares.target_logits.reshape(-1),
@@ -376,7 +376,7 @@ def iterate(iterations, rows, parameters, gradient, squares, last, clock, shape,
                 parameters.logits.reshape(-1), squares.logits.reshape(-1), gradient.logits.reshape(-1), rate,
                 RMSPROP_DECAY,
             )  # fmt: skip
-    flush_denormals(control)
+    set_arithmetic(control)
     return total / (max(iterations, 1) * m * d), h
 
 
@@ -386,9 +386,9 @@ def mean_nll(rows, parameters, gradient, shape, frozen, state, buffers):
     d, m = len(buffers.x), len(state)
     n = len(rows.X)
     indices = buffers.indices
-    _odds(parameters.logits, buffers.odds)
+    _all_odds(parameters.logits, buffers.odds)
     total = 0.0
-    control = flush_denormals(np.uint32(0))
+    control = set_arithmetic(np.uint64(STANDARD_ARITHMETIC))
     for start in range(0, n, m):
         count = min(m, n - start)
         wide = (count + LANES - 1) // LANES * LANES
@@ -399,5 +399,5 @@ def mean_nll(rows, parameters, gradient, shape, frozen, state, buffers):
         buffers.free[:, count:wide] = ZERO
         for child in range(d):
             total += _variable(child, rows, parameters, gradient, shape, frozen, state, ONE, buffers, False, wide)
-    flush_denormals(control)
+    set_arithmetic(control)
     return total / (n * d)

@@ -150,8 +150,8 @@ def _check(
 
 def _penalty(member: Member, probabilities: Matrix) -> float:
     """Sparsity and constraint terms of the augmented Lagrangian (the checks leave that of learned targets out)."""
-    sparsity = member.sparsity * float(probabilities.sum()) / probabilities.size
-    return sparsity + member.gamma * member.h + 0.5 * member.mu * member.h**2
+    sparsity = member.sparsity * math.fsum(probabilities.flat) / probabilities.size
+    return sparsity + member.gamma * member.h + 0.5 * member.mu * member.h * member.h
 
 
 def _flat(values: list[float], schedule: Schedule) -> bool:

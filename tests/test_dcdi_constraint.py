@@ -83,6 +83,11 @@ def test_normalisation(d: int) -> None:
     assert violation(full) == pytest.approx(1.0 if d > 1 else 0.0, rel=RELATIVE)
 
 
+def test_too_many_variables() -> None:
+    with pytest.raises(ValueError, match="701 variables"):
+        normalisation(701)
+
+
 sizes = st.integers(1, 12)
 seeds = st.integers(0, 2**32 - 1)
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from dcdi import kernels
+from dcdi.cpu import sigmoid
 from dcdi.kernels import affine, affine_inputs, affine_weights, jit, rmsprop, sample_masks, uniform
 from tests.dcdi_cases import Size, a_model, an_engine
 from tests.project import ROOT
@@ -65,6 +66,27 @@ def test_exp_beyond_its_range() -> None:
     assert np.isfinite(y[[2, 3]]).all()
     assert y[4] == 1
     assert np.isnan(y[5])  # a diverged fit must not look like a good one
+
+
+def test_exp_double() -> None:
+    x = np.linspace(-708, 709, 100_001)
+    # The best that double precision allows is 1.1e-16; a whole fit compares h with 1e-8.
+    np.testing.assert_allclose([kernels.exp_double(value) for value in x], np.exp(x), rtol=5e-16)
+    assert kernels.exp_double(0.0) == 1
+    assert np.isnan(kernels.exp_double(np.nan))
+
+
+def test_sigmoids() -> None:
+    x = np.linspace(-300, 300, 5001)
+    np.testing.assert_allclose(sigmoid(x), 1 / (1 + np.exp(-x)), rtol=1e-15)
+    np.testing.assert_array_equal(sigmoid(x[:6].reshape(2, 3)), sigmoid(x)[:6].reshape(2, 3))
+
+
+def test_idle_decay() -> None:
+    """RMSprop's squares after iterations without a gradient; from 4096 on nothing is left of them."""
+    for n in (1, 2, 3, 10, 77, 1000, 4096):
+        assert kernels.idle_decay(n) == pytest.approx(float(DECAY) ** n, rel=1e-6)
+    assert kernels.idle_decay(10**6) == kernels.idle_decay(4096) < 2e-18
 
 
 def test_log() -> None:
@@ -140,8 +162,8 @@ def test_rmsprop(count: int, size: float, running: float) -> None:
     found, found_squares = parameters.copy(), squares.copy()
     rmsprop(found, found_squares, gradient, np.float32(1e-3), DECAY)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-7)
-    # Squares below the normal numbers may be flushed to 0; no gradient that matters is that small.
-    np.testing.assert_allclose(found_squares, expected_squares, rtol=1e-5, atol=1e-37)
+    # A gradient of 0 counts as 1e-15 in the squares.
+    np.testing.assert_allclose(found_squares, expected_squares, rtol=1e-5, atol=1.01e-32)
     assert np.isfinite(found).all()
 
 
@@ -254,7 +276,7 @@ def test_cache_follows_edits_of_called_functions(tmp_path: Path) -> None:
     assert before == pytest.approx(np.log(2), rel=1e-4)
     file = folder / "kernels.py"
     text = file.read_text(encoding="utf-8")
-    value = "value = exponent * LN2 + s * (TWO + q * series)"
+    value = "value = fma(exponent, LN2, s * fma(q, series, TWO))"
     assert value in text
-    file.write_text(text.replace(value, value.replace("= exponent", "= TWO * exponent")), encoding="utf-8")
+    file.write_text(text.replace(value, value.replace("exponent,", "TWO * exponent,")), encoding="utf-8")
     assert run() == pytest.approx(2 * before, rel=1e-4)
