@@ -41,6 +41,7 @@ BEST = "* Lowest SHD to the true graph, per data set: a choice that only the tru
 PUBLISHED = "Published in the paper"
 VALUE_COLUMNS = [
     "section",
+    "row",
     "method",
     "engine",
     "hyperparameters",
@@ -152,7 +153,7 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
                     cell = chosen[(chosen["condition"] == condition.name) & (chosen["metric"] == metric)]
                     summary = summarise(cell)
                     texts.append(cell_text(*summary, digits=2 if layout.targets else 1))
-                    values.append(_value_row(section, label, chosen, condition, experiment, metric, summary))
+                    values.append(_value_row(section, row, label, chosen, condition, experiment, metric, summary))
             table.sections.setdefault(section, []).append((label, texts))
     table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
     published = [] if layout.targets else _published_rows(experiment, conditions, shown)
@@ -186,6 +187,7 @@ def _published_rows(
 
 def _value_row(
     section: str,
+    row: Row,
     label: str,
     chosen: pd.DataFrame,
     condition: Condition,
@@ -198,7 +200,7 @@ def _value_row(
     hyperparameters = combinations[0] if len(combinations) == 1 else "chosen per data set"
     convention = condition.simulation.get("convention", "as given")
     setting = experiment.setting(condition)
-    return section, label, engines, hyperparameters, condition.name, setting, convention, metric, *summary
+    return section, row.name, label, engines, hyperparameters, condition.name, setting, convention, metric, *summary
 
 
 def heading(condition: Condition, *, n_varies: bool = False) -> str:
