@@ -2,81 +2,34 @@
 
 import base64
 import html.parser
+import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from PIL import Image
 
-from benchmark.evaluation import COST_COLUMNS
 from benchmark.paper.reproduction import compare, coverage
 from benchmark.plan import Experiment, Plan, figure_axes
-from benchmark.report import write_report
-from benchmark.tables import build_tables
-from tests.project import ROOT
+from benchmark.report.images import WIDEST, picture
+from benchmark.report.overview import first_row, panels
+from benchmark.report.results import NOT_RUN, Cell, Published, report_parts
+from benchmark.tables import BEST, GRID, SELECTED, build_tables
+from tests.reports import INK, cost_rows, draw, write_page, write_results
 from tests.samples import SACHS, condition, configuration, experiment, metric_frame, metric_rows, row
 
 PLACE = condition(edges_per_node=1, datasets=2)
 VOID = {"area", "base", "br", "col", "img", "input", "link", "meta", "source", "wbr"}
-
-
-def picture(name: str) -> bytes:
-    return f"picture of {name}".encode()
-
-
-def cost_rows(shown: Experiment, **changes: Any) -> list[dict[str, Any]]:
-    return [
-        {
-            "experiment": shown.name,
-            "condition": place.name,
-            "nodes": 10,
-            "dataset": index,
-            "row": by.name,
-            "method": by.label,
-            "engine": "python",
-            "hyperparameters": "x=1",
-            "status": "ok",
-            "reason": "",
-            "path": f"fits/known/{place.name}/{index}/{by.name}.json",
-            "seconds": 1.5,
-            "peak_memory_mb": 100.0,
-        }
-        | changes
-        for place in shown.conditions
-        for index in place.indices
-        for by in shown.rows
-    ]
+BESIDE = re.compile(
+    r"(metrics|costs|reproduction|tables/[\w-]+)\.(csv|md|tex)|figures/[\w-]+\.(pdf|png)|logs/\S*|(tables|figures)/"
+)
 
 
 def report(folder: Path, experiments: list[Experiment], costs: list[dict[str, Any]] | None = None) -> str:
     """Write a report on experiments whose every distance is 1; return its text."""
-    plan = Plan(configuration("quick"))
-    plan.experiments = {shown.name: shown for shown in experiments}
-    plan.rows = {by.name: by for shown in experiments for by in shown.rows}
-    plan.conditions = {place.name: place for shown in experiments for place in shown.conditions}
-    names = ("shd", "sid", "tp", "fn", "fp", "rev", "f1")
-    metrics = metric_frame(
-        [
-            one
-            for shown in experiments
-            for place in shown.conditions
-            for by in shown.rows
-            for one in metric_rows(shown, place, by, {name: [1.0] * place.datasets for name in names})
-        ]
-    )
-    spent = [one for shown in experiments for one in cost_rows(shown)] if costs is None else costs
-    metrics.to_csv(folder / "metrics.csv", index=False)
-    pd.DataFrame(spent, columns=COST_COLUMNS).to_csv(folder / "costs.csv", index=False)
-    compare(plan, metrics).to_csv(folder / "reproduction.csv", index=False)
-    for shown in experiments:
-        for name in figure_axes(shown):
-            (folder / "figures").mkdir(exist_ok=True)
-            (folder / "figures" / f"{name}.png").write_bytes(picture(name))
-    texts = ROOT / "workflow" / "report"
-    output = folder / "report.html"
-    write_report(plan, folder, template=texts / "report.html.j2", captions=texts / "captions.yaml", output=output)
-    page = output.read_text(encoding="utf-8")
+    page = write_page(write_results(folder, experiments, costs), folder).read_text(encoding="utf-8")
     check(page)
     return page
 
@@ -104,14 +57,18 @@ class Checker(html.parser.HTMLParser):
 
 
 def check(page: str) -> None:
-    """Check what every report must be: well formed, and whole without anything from elsewhere."""
+    """Check what every report must be: well formed, whole without anything from elsewhere, its links not dangling."""
     checker = Checker()
     checker.feed(page)
     assert not checker.open
     assert len(set(checker.ids)) == len(checker.ids)
     for link in checker.links:
-        assert link.startswith("data:image/png;base64,") or link.removeprefix("#") in checker.ids
-    assert not re.search(r"https?:|//[a-z]+\.|<script|@import|url\(", page)
+        if link.startswith("#"):
+            assert link[1:] in checker.ids, link
+        else:
+            assert link.startswith("data:image/webp;base64,") or BESIDE.fullmatch(link), link
+    assert not re.search(r"https?:|//[a-z]+\.|@import|url\(", page)
+    assert page.count("<script") == 1
     assert not re.search(r">\s*nan\s*<|>\s*None\s*<", page)
 
 
@@ -131,17 +88,120 @@ def test_the_report_holds_every_table_and_figure(tmp_path: Path) -> None:
     metrics = pd.read_csv(tmp_path / "metrics.csv", dtype={"dataset": str}, keep_default_na=False)
     for shown in (PERFECT, SACHS_SHOWN):
         part = section(page, shown.name)
-        assert f"<h2>{shown.title}</h2>" in part
-        tables = build_tables(shown, metrics)
-        assert part.count("<table>") == len(tables)
-        for table in tables:
-            assert f"<h3>{table.caption.replace('`', '')}</h3>" in part
-            for label, _ in table.sections["Selected without the truth"]:
-                assert f"<tr><td>{label}</td>" in part
-        assert part.count("<img ") == len(figure_axes(shown))
+        for table in build_tables(shown, metrics):
+            assert f'id="table-{table.name}"' in part
+            assert table.caption.replace("`", "") in part
+            for kind in ("csv", "tex", "md"):
+                assert f'href="tables/{table.name}.{kind}"' in part
+                assert (tmp_path / "tables" / f"{table.name}.{kind}").exists()
+            for label, _ in table.sections[SELECTED]:
+                assert f'<th scope="row">{label}</th><td>python</td>' in part
         for name in figure_axes(shown):
-            assert base64.b64encode(picture(name)).decode() in part
-    assert "GIES (paper)" in section(page, "sachs")
+            assert picture(tmp_path / "figures" / f"{name}.png").uri in page
+            assert f'href="figures/{name}.pdf"' in page
+    assert page.count("<img ") == sum(len(figure_axes(shown)) for shown in (PERFECT, SACHS_SHOWN))
+    assert '<th scope="row">GIES</th>' in section(page, "sachs").split(NOT_RUN, 1)[1]
+
+
+# --- ours and the paper's in one cell
+
+
+def parts_of(shown: Experiment, metrics: pd.DataFrame) -> dict[str, dict[str, list[Cell]]]:
+    """Return the cells of an experiment's first table by part and label."""
+    plan = Plan(configuration("quick"))
+    plan.experiments = {shown.name: shown}
+    table = build_tables(shown, metrics)[0]
+    parts = report_parts(table, shown, Published(compare(plan, metrics)))
+    return {part.title: {line.label: list(line.cells) for line in part.lines} for part in parts}
+
+
+def test_the_published_number_stands_in_the_cell_of_ours() -> None:
+    # Published: GIES on linear data, 10 nodes, e = 1, has SHD 0.6 ± 1.3 and SID 0.0 ± 0.0.
+    place, by = condition(edges_per_node=1, datasets=10), row("gies", "GIES")
+    shown = experiment([place], [by], paper="main")
+    values: dict[str, list[float | None]] = {"shd": [0.0, 1.0] * 5, "sid": [9.0, 10.0] * 5}
+    parts = parts_of(shown, metric_frame(metric_rows(shown, place, by, values)))
+    assert parts[SELECTED]["GIES"] == [
+        Cell("0.5 ± 0.5", "0.6 ± 1.3", "agrees"),
+        Cell("9.5 ± 0.5", "0.0 ± 0.0", "worse"),
+    ]
+    assert "GIES" not in parts[NOT_RUN]
+    assert parts[NOT_RUN]["CAM"] == [Cell("", "1.9 ± 2.6"), Cell("", "1.7 ± 3.1")]
+
+
+def test_each_alpha_has_its_own_published_number() -> None:
+    place = condition(edges_per_node=1, datasets=10)
+    by = row("igsp-gauss", "IGSP", {"alpha": 0.001})
+    shown = experiment([place], [by], paper="main")
+    values: dict[str, list[float | None]] = {"shd": [1.0, 2.0] * 5, "sid": [1.0, 2.0] * 5}
+    made = [
+        one
+        for choice, alpha in (("selected", "0.001"), ("best_shd", "0.2"), ("grid", "0.001"), ("grid", "0.2"))
+        for one in metric_rows(shown, place, by, values, choice, f"alpha={alpha}, test=gauss")
+    ]
+    parts = parts_of(shown, metric_frame(made))
+    paper = {part: {label: cells[0].paper for label, cells in parts[part].items()} for part in (SELECTED, GRID, BEST)}
+    assert paper == {
+        SELECTED: {"IGSP": "2.4 ± 2.1"},
+        GRID: {"IGSP (alpha=0.001, test=gauss)": "2.4 ± 2.1", "IGSP (alpha=0.2, test=gauss)": "9.3 ± 4.1"},
+        BEST: {"IGSP*": "2.2 ± 2.0"},
+    }
+
+
+def test_data_drawn_otherwise_have_no_published_number() -> None:
+    place, by = condition(edges_per_node=1, datasets=10, n=500), row("gies", "GIES")
+    shown = experiment([place], [by], paper="main")
+    parts = parts_of(shown, metric_frame(metric_rows(shown, place, by, {"shd": [1.0] * 10, "sid": [1.0] * 10})))
+    assert [cell.paper for cell in parts[SELECTED]["GIES"]] == ["", ""]
+
+
+# --- the picture of ours against the paper
+
+
+def test_the_picture_has_a_tile_per_method_condition_and_metric() -> None:
+    places = [condition("nn", edges_per_node=4, datasets=10), condition(edges_per_node=1, datasets=10)]
+    rows = [row("gies", "GIES"), row("own", "Own")]
+    shown = experiment(places, rows, paper="main")
+    values: dict[str, list[float | None]] = {"shd": [0.0, 1.0] * 5, "sid": [90.0, 91.0] * 5}
+    metrics = metric_frame([one for p in places for by in rows for one in metric_rows(shown, p, by, values)])
+    plan = Plan(configuration("quick"))
+    plan.experiments = {shown.name: shown}
+    (panel,) = panels(plan, compare(plan, metrics))
+    assert panel.headings == [[("linear", 1), ("NN", 1)], [("10", 1), ("10", 1)], [("1", 1), ("4", 1)]]
+    ((label, cells),) = panel.lines  # the method of the user's own is not in the paper
+    assert label == "GIES"
+    assert [[tile.shade for tile in tiles] for tiles in cells] == [["better-0", "worse-4"], ["better-4", "worse-4"]]
+    assert cells[0][0].text.startswith("GIES, linear, 10 nodes, e = 1: SHD 0.5 ± 0.5, paper 0.6 ± 1.3, -0.2")
+    assert cells[0][0].text.endswith(": agrees")
+
+
+def test_panels_beyond_the_first_row_are_folded(tmp_path: Path) -> None:
+    assert first_row([]) == 1
+    places = [condition(m, d, e) for m in ("linear", "anm", "nn") for d in (10, 20) for e in (1, 4)]
+    by = [row("dcdi-g", "DCDI-G")]
+    shown = [
+        experiment(places, by, "perfect", "main"),
+        experiment(places, by, "ablation", "ablation"),
+        experiment(places, by, "uniform", "uniform_intervention"),
+        experiment([SACHS], by, "sachs", "sachs"),
+    ]
+    page = report(tmp_path, shown)
+    assert "1 more experiments of the paper" not in page
+    assert page.index("1 more experiment of the paper") < page.index('<caption><a href="#sachs">')
+
+
+# --- figures
+
+
+def test_a_figure_is_smaller_but_keeps_its_colours(tmp_path: Path) -> None:
+    draw(tmp_path / "wide.png", width=2 * WIDEST)
+    made = picture(tmp_path / "wide.png")
+    image = Image.open(io.BytesIO(base64.b64decode(made.uri.split(",")[1]))).convert("RGB")
+    assert image.width == WIDEST
+    assert made.width / made.height == pytest.approx(image.width / image.height, rel=0.05)
+    middle = image.getpixel((image.width // 2, image.height // 2))
+    assert isinstance(middle, tuple)
+    assert all(abs(a - b) <= 8 for a, b in zip(middle, INK, strict=True))
 
 
 def test_zero_failures_and_an_empty_comparison(tmp_path: Path) -> None:
@@ -159,10 +219,11 @@ def test_a_comparison_with_and_without_spread(tmp_path: Path) -> None:
     sachs = experiment([SACHS], by, name="sachs", paper="sachs")
     page = report(tmp_path, [perfect, sachs])
     part = section(page, "comparison")
-    assert part.count("<tr>") == 1 + 2 + 7
+    assert part.count('<tr id="figure-') == 2 + 7
     assert "9 of the paper&#39;s 2,087 published figures were run" in part
-    assert 'class="verdict-differs"' in part
-    assert "<td>linear</td><td>10</td><td>1</td><td>GIES</td><td>SHD</td>" in part
+    assert '<em class="differs">differs</em>' in part
+    cells = ("linear", "10", "1", "GIES", "python", "SHD", "<b>1.0 ± 0.0</b> <small>0.6 ± 1.3</small>")
+    assert "".join(f"<td>{cell}</td>" for cell in cells) in part
 
 
 def test_text_is_escaped(tmp_path: Path) -> None:
@@ -171,7 +232,7 @@ def test_text_is_escaped(tmp_path: Path) -> None:
     costs = cost_rows(shown, status="error", reason="<script>alert(1)</script>", hyperparameters="x=<i>")
     page = report(tmp_path, [shown], costs)
     assert "<b>bold" not in page
-    assert "<i>" not in page
+    assert "x=<i>" not in page
     assert "&lt;b&gt;bold&lt;/b&gt; &amp; more" in section(page, "perfect")
     assert "&lt;b&gt;bold&lt;/b&gt; &amp; more" in section(page, "costs")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in section(page, "failures")
@@ -187,24 +248,39 @@ def test_failures_are_listed_once_with_their_reason(tmp_path: Path) -> None:
     assert part.count("it took more than 0.1 hours") == 1
     assert "<td>timeout</td>" in part
     assert "<td>NA</td>" in part
-    assert f"<code>{costs[0]['path']}</code>" in part
-    assert "snakemake --cores 1 --configfile presets/quick.yaml --force &lt;path&gt;" in part
-    assert "<b>2</b>failed fits" in page
-    assert f"<b>{len(costs)}</b>fits" in page
+    path = costs[0]["path"]
+    assert f'<a href="logs/{path.removesuffix(".json")}.log"><code>{path}</code></a>' in part
+    assert "<code>make retry PRESET=quick</code>" in part
+    assert "1 timeout, 1 error." in part
+    assert '<dt>failed fits</dt><dd><a href="#failures">2</a></dd>' in page
+    assert f"<dt>fits</dt><dd>{len(costs)}</dd>" in page
+
+
+def test_combinations_that_failed_alike_are_one_line(tmp_path: Path) -> None:
+    costs = [
+        one
+        for value in range(50)
+        for one in cost_rows(PERFECT, hyperparameters=f"x={value}", status="error" if value < 40 else "ok", reason="no")
+    ]
+    part = section(report(tmp_path, [PERFECT], costs), "failures")
+    assert part.count("<td>x=0</td><td>error</td><td>no</td>") == len(cost_rows(PERFECT))
+    assert part.count(">40 of 50</td>") == len(cost_rows(PERFECT))
 
 
 def test_fits_without_costs_are_no_nan(tmp_path: Path) -> None:
     # An external program need not say what a fit cost.
     page = report(tmp_path, [PERFECT], cost_rows(PERFECT, seconds=None, peak_memory_mb=None))
-    assert "<td>–</td>" in section(page, "costs")
+    assert '<td data-value="">–</td>' in section(page, "costs")
     assert "nan" not in section(page, "costs")
 
 
 def test_costs_are_sums_over_fits(tmp_path: Path) -> None:
     page = report(tmp_path, [PERFECT], cost_rows(PERFECT, seconds=1800.0))
-    cells = ("Method one", "python", "10", "4", "1800.000", "1800.00", "2.000", "100")
-    assert "".join(f"<td>{cell}</td>" for cell in cells) in section(page, "costs")
-    assert "<b>4.00</b>hours of fitting" in page
+    line = re.search(r"<tr><td>Method one</td>.*?</tr>", section(page, "costs"))
+    assert line
+    cells = ["Method one", "python", "10", "4", "1,800.000", "1,800.00", "2.000", "100"]
+    assert re.findall(r">([^<]+)</td>", line[0]) == cells
+    assert "<dt>hours of fitting</dt><dd>4.00</dd>" in page
 
 
 def test_configuration_and_versions_are_named(tmp_path: Path) -> None:
@@ -213,14 +289,15 @@ def test_configuration_and_versions_are_named(tmp_path: Path) -> None:
     assert "memory_gb: 4" in section(page, "configuration")
     versions = section(page, "versions")
     for name in ("Python", "numpy", "pandas", "gadjid", "commit of the fits"):
-        assert f"<tr><td>{name}</td><td>" in versions
+        assert f'<tr><th scope="row">{name}</th><td>' in versions
 
 
 def test_the_overview_says_how_much_was_run(tmp_path: Path) -> None:
     page = report(tmp_path, [PERFECT, SACHS_SHOWN])
     overview = section(page, "overview")
-    for text in ("<b>2</b>experiments", "<b>5</b>data sets", "<b>2</b>methods", "<b>10</b>fits", "<b>0</b>failed fits"):
-        assert text in overview
+    for name, value in {"experiments": 2, "data sets": 5, "methods": 2, "fits": 10, "failed fits": 0}.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in overview
+    assert "<dt>of the paper&#39;s figures</dt><dd>0 of 2,087</dd>" in overview
     assert "data convention <code>released</code>" in overview
 
 

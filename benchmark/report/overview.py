@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import pandas as pd
@@ -16,6 +16,7 @@ from benchmark.tables import METRIC_NAMES
 
 MECHANISMS = {"linear": "linear", "anm": "ANM", "nn": "NN", "x": "X", "dna": "DNA"}
 STEPS = (1.0, 2.0, 3.0, 4.0)  # standard errors at which the colour deepens
+WIDEST_ROW = 36  # tiles side by side on a screen of 1,400 pixels: the paper's three main experiments
 PALE = ("incomplete", "too few")  # verdicts that withhold judgement
 
 
@@ -56,6 +57,12 @@ def panels(plan: Plan, comparison: pd.DataFrame) -> list[Panel]:
             single = bool(mine["paper_std"].isna().all())
             found.append(_panel(experiment.name, experiment.title, mine, labels, single=single))
     return found
+
+
+def first_row(shown: list[Panel]) -> int:
+    """Return how many panels fit beside one another; the others are folded."""
+    widths = accumulate(len(panel.lines[0][1]) for panel in shown)
+    return max(1, sum(width <= WIDEST_ROW for width in widths))
 
 
 def anchor(number: int) -> str:
@@ -114,9 +121,8 @@ def _runs(values: Iterable[tuple[str, ...]]) -> list[tuple[tuple[str, ...], int]
 
 
 def _tile(figure: dict[str, Any], labels: dict[str, str]) -> Tile:
-    where = (
-        f"{MECHANISMS.get(figure['mechanism'], 'Sachs')}, {figure['nodes']} nodes"
-        + (f", e = {figure['edges_per_node']}" if figure["edges_per_node"] else "")
+    where = f"{MECHANISMS.get(figure['mechanism'], 'Sachs')}, {figure['nodes']} nodes" + (
+        f", e = {figure['edges_per_node']}" if figure["edges_per_node"] else ""
     )
     errors = figure["standard_errors"]
     apart = "" if math.isnan(errors) else f", {errors:+.1f} standard errors"

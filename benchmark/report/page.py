@@ -13,10 +13,11 @@ import pandas as pd
 import yaml
 
 from benchmark.evaluation import read_table
-from benchmark.paper.reproduction import coverage, read_comparison
+from benchmark.paper.published import load_published
+from benchmark.paper.reproduction import KEYS, VERDICTS, coverage, read_comparison
 from benchmark.plan import Experiment, Plan, figure_axes
 from benchmark.report.images import Picture, picture
-from benchmark.report.overview import anchor, ours_text, panels
+from benchmark.report.overview import anchor, first_row, ours_text, panels
 from benchmark.report.results import Part, Published, paper_text, report_parts
 from benchmark.tables import METRIC_NAMES, build_tables
 
@@ -41,6 +42,7 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
     comparison = read_comparison(results / "reproduction.csv")
     published = Published(comparison)
     fits = costs.drop_duplicates(["path", "hyperparameters"])
+    shown_panels = panels(plan, comparison)
     # The page's own style and script are trusted text; whatever a run says is escaped.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
@@ -54,10 +56,11 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
         convention=plan.config["convention"],
         seed=plan.seed,
         captions=yaml.safe_load(captions.read_text(encoding="utf-8")),
-        facts=_facts(plan, fits),
+        facts=_facts(plan, fits, comparison),
         coverage=coverage(comparison),
-        verdicts=list(comparison["verdict"].value_counts(sort=False).items()),
-        panels=panels(plan, comparison),
+        verdicts=_verdict_counts(comparison),
+        panels=shown_panels,
+        panels_open=first_row(shown_panels),
         experiments=[_experiment(one, metrics, published, results) for one in plan.experiments.values()],
         comparison=_comparison_rows(comparison),
         failures=failure_rows(fits),
@@ -71,9 +74,7 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
     output.write_text(page, encoding="utf-8")
 
 
-def _experiment(
-    experiment: Experiment, metrics: pd.DataFrame, published: Published, results: Path
-) -> dict[str, Any]:
+def _experiment(experiment: Experiment, metrics: pd.DataFrame, published: Published, results: Path) -> dict[str, Any]:
     figures: dict[str, Picture] = {
         name: picture(results / "figures" / f"{name}.png") for name in figure_axes(experiment)
     }
@@ -84,7 +85,8 @@ def _experiment(
     return {"name": experiment.name, "title": experiment.title, "figures": figures, "tables": tables}
 
 
-def _facts(plan: Plan, fits: pd.DataFrame) -> dict[str, str]:
+def _facts(plan: Plan, fits: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, str]:
+    compared = len(comparison.drop_duplicates(KEYS))
     return {
         "experiments": str(len(plan.experiments)),
         "data sets": str(sum(condition.datasets for condition in plan.conditions.values())),
@@ -92,7 +94,13 @@ def _facts(plan: Plan, fits: pd.DataFrame) -> dict[str, str]:
         "fits": f"{len(fits):,}",
         "failed fits": f"{int((fits['status'] != 'ok').sum()):,}",
         "hours of fitting": f"{fits['seconds'].sum() / 3600:.2f}",
+        "of the paper's figures": f"{compared:,} of {len(load_published()):,}",
     }
+
+
+def _verdict_counts(comparison: pd.DataFrame) -> list[tuple[str, int]]:
+    counts = comparison["verdict"].value_counts()
+    return [(name, int(counts[name])) for name in VERDICTS if name in counts]
 
 
 def _comparison_rows(comparison: pd.DataFrame) -> list[dict[str, Any]]:
@@ -112,7 +120,6 @@ def _comparison_rows(comparison: pd.DataFrame) -> list[dict[str, Any]]:
                 "metric": METRIC_NAMES[figure["metric"]],
                 "ours": ours_text(figure),
                 "paper": paper_text(figure),
-                "value": None if math.isnan(figure["ours_mean"]) else figure["ours_mean"],
                 "errors": None if math.isnan(errors) else errors,
                 "verdict": figure["verdict"],
             }

@@ -20,7 +20,6 @@ class Cell:
     """One number of ours, with the published one and the verdict on the two, where there is one."""
 
     text: str = ""
-    value: float | None = None
     paper: str = ""
     verdict: str = ""
 
@@ -100,7 +99,9 @@ def report_parts(table: Table, experiment: Experiment, published: Published) -> 
                 )
                 if figure is not None:
                     compared.add(figure["method"])
-                cells_of_line.append(_cell(text, value["mean"], figure))
+                cells_of_line.append(
+                    Cell(text) if figure is None else Cell(text, paper_text(figure), figure["verdict"])
+                )
             first = ours[place * len(texts)]
             note = first["hyperparameters"] if section == SELECTED and "=" in first["hyperparameters"] else ""
             lines.append(Line(label, first["engine"], note, tuple(cells_of_line)))
@@ -108,13 +109,6 @@ def report_parts(table: Table, experiment: Experiment, published: Published) -> 
             title = section if ours else NOT_RUN
             parts.append(Part(title, tuple(lines), folded=section not in (SELECTED, CONTROLS)))
     return parts
-
-
-def _cell(text: str, mean: float, figure: dict[str, Any] | None) -> Cell:
-    value = None if math.isnan(mean) else mean
-    if figure is None:
-        return Cell(text, value)
-    return Cell(text, value, paper_text(figure), figure["verdict"])
 
 
 def paper_text(figure: dict[str, Any]) -> str:

@@ -3,11 +3,11 @@ document.documentElement.classList.add("js");
 
 const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
 
-// --- sorting: numbers before text, what is missing last, equal rows keep their order
+// --- sorting: by the number that a cell begins with, or its text; what is missing last, equal rows keep their order
 function sortKey(cell) {
   const text = cell.dataset.value ?? cell.textContent.trim();
-  const number = text === "" || text === "–" ? NaN : Number(text);
-  return { text, number, missing: text === "" || text === "–" };
+  const number = /^[-+]?\d/.test(text) ? parseFloat(text) : NaN;
+  return { text, number, missing: text === "" || text.startsWith("–") };
 }
 
 function compareKeys(a, b) {
@@ -50,7 +50,7 @@ function applyFilters(paragraph) {
 }
 
 for (const paragraph of all(".filter")) {
-  paragraph.addEventListener("input", () => applyFilters(paragraph));
+  for (const event of ["input", "change"]) paragraph.addEventListener(event, () => applyFilters(paragraph));
 }
 
 // --- folding: links open what they lead to, and printing opens everything

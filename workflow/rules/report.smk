@@ -1,3 +1,6 @@
+PAGE = ROOT / "workflow" / "report"
+
+
 rule report:
     input:
         metrics="metrics.csv",
@@ -6,8 +9,9 @@ rule report:
         published=PUBLISHED,
         tables=TABLES,
         figures=[figure for figure in FIGURES if figure.endswith(".png")],
-        template=str(ROOT / "workflow" / "report" / "report.html.j2"),
-        captions=str(ROOT / "workflow" / "report" / "captions.yaml"),
+        template=str(PAGE / "report.html.j2"),
+        captions=str(PAGE / "captions.yaml"),
+        parts=[str(PAGE / "style.css"), str(PAGE / "script.js")],
     output:
         "report.html",
     log:
@@ -16,7 +20,7 @@ rule report:
         "../../envs/benchmark.yaml"
     params:
         config=config,
-        source=f"{TABLE_SOURCE} {fingerprint(LIBRARY / 'report.py')}",
+        source=f"{TABLE_SOURCE} {fingerprint(LIBRARY / 'report')}",
     message:
         "Write the report"
     script:
