@@ -1,6 +1,5 @@
-"""Tables of the appendix: mean and standard deviation per method and condition, as CSV, Markdown, LaTeX and HTML."""
+"""Tables of the appendix: mean and standard deviation per method and condition, as CSV, Markdown and LaTeX."""
 
-import html
 import math
 import re
 from collections.abc import Callable
@@ -289,21 +288,6 @@ def to_latex(table: Table) -> str:
             lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_escape(section)}}}}} \\")
         lines += [" & ".join(map(latex_escape, [label, *texts])) + r" \\" for label, texts in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
-
-
-def to_html(table: Table) -> str:
-    """Return an HTML table, without its caption."""
-    heads = "".join(f'<th colspan="{len(metrics)}">{html.escape(head)}</th>' for head, metrics in table.groups)
-    names = "".join(f"<th>{html.escape(metric)}</th>" for _, metrics in table.groups for metric in metrics)
-    width = 1 + sum(len(metrics) for _, metrics in table.groups)
-    lines = [f"<table><thead><tr><th></th>{heads}</tr><tr><th>Method</th>{names}</tr></thead><tbody>"]
-    for section, rows in table.sections.items():
-        if len(table.sections) > 1:
-            lines.append(f'<tr class="section"><td colspan="{width}">{html.escape(section)}</td></tr>')
-        for label, texts in rows:
-            cells = "".join(f"<td>{html.escape(text)}</td>" for text in texts)
-            lines.append(f"<tr><td>{html.escape(label)}</td>{cells}</tr>")
-    return "\n".join([*lines, "</tbody></table>"])
 
 
 WRITERS: dict[str, Callable[[Table], str]] = {

@@ -113,16 +113,22 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrom
         started.quit()
 
 
+def take_log(driver: webdriver.Chrome, kind: str) -> list[dict[str, Any]]:
+    """Return what the browser logged since the last time."""
+    entries: list[dict[str, Any]] = driver.execute("getLog", {"type": kind})["value"]
+    return entries
+
+
 @pytest.fixture
 def page(driver: webdriver.Chrome, path: Path) -> Iterator[Page]:
     """Return the page; whatever a test does with it, the console stays empty and nothing is asked of the network."""
     for log in ("browser", "performance"):
-        driver.get_log(log)
+        take_log(driver, log)
     opened = Page(driver, path)
     opened.open()
     yield opened
-    assert driver.get_log("browser") == []
-    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    assert take_log(driver, "browser") == []
+    messages = [json.loads(entry["message"])["message"] for entry in take_log(driver, "performance")]
     asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
     assert any(url.startswith(path.as_uri()) for url in asked)
     assert [url for url in asked if not url.startswith((path.as_uri(), "data:image/webp", "about:"))] == []

@@ -35,17 +35,24 @@ def report(folder: Path, experiments: list[Experiment], costs: list[dict[str, An
 
 
 class Checker(html.parser.HTMLParser):
-    """Collects links and checks that elements are closed and anchors exist."""
+    """Collects links and the widths of each table's rows, and checks that elements are closed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
+        self.widths: list[list[int]] = []
         self.ids: list[str] = []
         self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in VOID:
             self.open.append(tag)
+        if tag == "table":
+            self.widths.append([])
+        if tag == "tr":
+            self.widths[-1].append(0)
+        if tag in ("td", "th"):
+            self.widths[-1][-1] += int(dict(attrs).get("colspan") or 1)
         for name, value in attrs:
             if name == "id":
                 self.ids.append(value or "")
@@ -61,6 +68,8 @@ def check(page: str) -> None:
     checker = Checker()
     checker.feed(page)
     assert not checker.open
+    assert checker.widths
+    assert all(len(set(widths)) == 1 for widths in checker.widths)
     assert len(set(checker.ids)) == len(checker.ids)
     for link in checker.links:
         if link.startswith("#"):

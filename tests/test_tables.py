@@ -1,6 +1,5 @@
 """Tables: the numbers, the sections, and that each format is well formed."""
 
-import html.parser
 import re
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from benchmark.tables import (
     latex_escape,
     summarise,
     table_layouts,
-    to_html,
     to_latex,
     to_markdown,
     write_table,
@@ -392,37 +390,6 @@ def test_markdown_rows_have_equal_numbers_of_cells() -> None:
     assert len(lines) == 2 + len(made.sections) + sum(len(rows) for rows in made.sections.values())
     assert any(line.startswith(r"| Fixed\* |") for line in lines)
     assert to_markdown(made).startswith(f"{made.caption}\n\n| Method | 10 nodes, e = 1 SHD |")
-
-
-class Counter(html.parser.HTMLParser):
-    """Counts the columns of each row and checks that elements are closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[int] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open.append(tag)
-        if tag == "tr":
-            self.rows.append(0)
-        if tag in ("td", "th"):
-            self.rows[-1] += int(dict(attrs).get("colspan") or 1)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_html_rows_have_equal_numbers_of_cells_and_text_is_escaped() -> None:
-    made = table()
-    made.sections[SELECTED].append(("<b>bold</b>", ["1", "2", "3", "<4>"]))
-    text = to_html(made)
-    counter = Counter()
-    counter.feed(text)
-    assert set(counter.rows) == {5}
-    assert not counter.open
-    assert "&lt;b&gt;bold&lt;/b&gt;" in text
-    assert "<b>" not in text
 
 
 def test_a_table_is_written_in_three_formats(tmp_path: Path) -> None:

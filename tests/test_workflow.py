@@ -85,7 +85,7 @@ def test_a_run_from_data_to_report(project: Project) -> None:
 
     page = project.results("report.html").read_text(encoding="utf-8")
     assert "Sort-and-regress" in page
-    assert "data:image/png;base64," in page
+    assert "data:image/webp;base64," in page
     assert "http://" not in page
     assert "https://" not in page
 
@@ -112,7 +112,7 @@ def test_the_readme_method_appears_everywhere(project: Project, readme_files: di
     assert "| Correlation (threshold=0.4) | " in table
     assert r"| Correlation\* | " in table
     assert "Correlation" in (results / "tables" / "perfect-linear.tex").read_text(encoding="utf-8")
-    assert "<td>Correlation</td>" in (results / "report.html").read_text(encoding="utf-8")
+    assert '<th scope="row">Correlation' in (results / "report.html").read_text(encoding="utf-8")
     assert "correlation" in set(pd.read_csv(results / "metrics.csv")["row"])
 
 
