@@ -49,6 +49,9 @@ class DCDI:
         The same seed gives the same graph.
     history : bool
         Keep learning curves and edge probabilities, every 100 iterations, in ``info["history"]``.
+    heldout_nll : "best" or "last"
+        What the fit reports for selection: the best held-out likelihood of the last phase, or that of the final
+        weights, after patience has run out, as in the authors' published experiments. ``info`` has both.
     schedule : Schedule
         Constants of the optimisation.
 
@@ -73,6 +76,7 @@ class DCDI:
         engine: Literal["auto", "cpu", "torch"] = "auto",
         seed: int = 0,
         history: bool = False,
+        heldout_nll: Literal["best", "last"] = "best",
         schedule: Schedule | None = None,
     ) -> None:
         choices: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -80,6 +84,7 @@ class DCDI:
             "intervention": (intervention, ("perfect", "imperfect", "none")),
             "targets": (targets, ("known", "unknown")),
             "engine": (engine, ("auto", "cpu", "torch")),
+            "heldout_nll": (heldout_nll, ("best", "last")),
         }
         for name, (value, allowed) in choices.items():
             if value not in allowed:
@@ -94,7 +99,7 @@ class DCDI:
         self.sparsity, self.target_sparsity = sparsity, target_sparsity
         self.hidden_layers, self.units = hidden_layers, units
         self.flow_layers, self.flow_units = flow_layers, flow_units
-        self.engine, self.seed, self.history = engine, seed, history
+        self.engine, self.seed, self.history, self.heldout_nll = engine, seed, history, heldout_nll
         self.schedule = schedule or Schedule()
         self.fitted: FittedModel | None = None
 
@@ -186,11 +191,14 @@ class DCDI:
             "h": member.h,
             "mu": member.mu,
             "gamma": member.gamma,
+            "best_heldout_nll": member.best,
+            "last_heldout_nll": member.heldout_nll,
             "edge_probabilities": member.edge_probabilities.round(PROBABILITY_DIGITS).tolist(),
         }
         if self.history:
             info["history"] = member.history
-        return Fit(graph, heldout_nll=member.best, targets=learned, info=info)
+        score = member.best if self.heldout_nll == "best" else member.heldout_nll
+        return Fit(graph, heldout_nll=score, targets=learned, info=info)
 
 
 def _penalties(values: dict[str, float]) -> tuple[float, float]:

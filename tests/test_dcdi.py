@@ -282,6 +282,18 @@ def test_wrong_batch() -> None:
         DCDI(**SMALL | {"schedule": Schedule(batch=50)}).fit(chain(n=100))
 
 
+# --- what is reported for selection
+
+
+def test_the_last_heldout_likelihood_is_an_option_that_changes_nothing_else() -> None:
+    data = simulate("linear", 3, 1, n=600, seed=1)
+    best, last = (DCDI(heldout_nll=choice, **SMALL).fit(data) for choice in ("best", "last"))
+    assert best.heldout_nll == best.info["best_heldout_nll"] == last.info["best_heldout_nll"]
+    assert last.heldout_nll == last.info["last_heldout_nll"] == best.info["last_heldout_nll"]
+    assert best.info["best_heldout_nll"] < best.info["last_heldout_nll"]  # patience has run out by then
+    np.testing.assert_array_equal(best.graph, last.graph)
+
+
 # --- history
 
 

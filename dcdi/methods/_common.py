@@ -25,6 +25,7 @@ def fit(
     flow_layers: int = 2,
     mu: float | None = None,
     engine: str = "auto",
+    heldout_nll: str = "best",
     **options: str,
 ) -> Fit:
     """Learn a DAG, and the targets where they are hidden."""
@@ -36,6 +37,7 @@ def fit(
         "flow_units": flow_units,
         "flow_layers": flow_layers,
         "engine": engine,
+        "heldout_nll": heldout_nll,
     } | ({} if mu is None else {"mu": mu})
     (result,) = sweep(dataset, seed=seed, grid=[combination], **options)
     if isinstance(result, Exception):
