@@ -54,6 +54,29 @@ class ConfigError(ValueError):
     """A configuration that cannot be run; the message names the key and what was expected."""
 
 
+def load_config(preset: str) -> dict[str, Any]:
+    """Return ``config.yaml`` with a preset on top, merged as Snakemake merges them; ``paper`` is the former alone."""
+    config = _read(ROOT / "config.yaml")
+    return config if preset == "paper" else _merged(config, _read(ROOT / "presets" / f"{preset}.yaml"))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = ", ".join(sorted(path.stem for path in file.parent.glob("*.yaml")))
+        raise ConfigError(f"{file}: there is no such file; the presets are paper, {known}") from None
+    return content
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
+
+
 def check_schema(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     """Raise ConfigError for the first key that is unknown, missing, or of a wrong type or value."""
     errors = _validator(schema_file).iter_errors(config)

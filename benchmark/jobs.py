@@ -11,6 +11,7 @@ from benchmark.config import ConfigError
 from benchmark.dataset import DatasetError
 from benchmark.methods import MethodError
 from benchmark.records import RecordError
+from benchmark.store import StoreError
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def logged(log: str, title: str) -> Iterator[None]:
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {title}", flush=True)
         try:
             yield
-        except (ConfigError, DatasetError, MethodError, RecordError, FileNotFoundError) as error:
+        except (ConfigError, DatasetError, MethodError, RecordError, StoreError, FileNotFoundError) as error:
             print(f"error: {error}", file=sys.stderr, flush=True)
             sys.exit(1)
         print(f"done in {time.monotonic() - started:.1f} s", flush=True)

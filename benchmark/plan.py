@@ -96,6 +96,8 @@ class Plan:
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
+        if config.get("records") is False:
+            config["records"] = "off"  # which YAML takes for false
         check_schema(config)
         self.config = config
         self.seed: int = config["seed"]

@@ -13,22 +13,22 @@ grid
 import math
 from typing import Any, Literal
 
-import numpy.typing as npt
-
-from benchmark.metrics import shd
-from benchmark.records import Record, to_graph
+from benchmark.records import Record
 
 Choice = Literal["selected", "best_shd", "grid"]
 Selection = Literal["heldout"] | dict[str, Any]
 
 
 def choose(
-    records: list[Record], selection: Selection, truth: npt.ArrayLike | None, names: tuple[str, ...]
+    records: list[Record], selection: Selection, distances: list[float | None] | None
 ) -> list[tuple[Choice, Record]]:
-    """Return the records to report, each with the choice that it stands for."""
+    """Return the records to report, each with the choice that it stands for.
+
+    ``distances`` are the SHDs of the records to the true graph, None for a failed fit; or None where it is unknown.
+    """
     chosen: list[tuple[Choice, Record]] = [("selected", select(records, selection))]
-    if len(records) > 1 and truth is not None:
-        chosen.append(("best_shd", best_shd(records, truth, names)))
+    if len(records) > 1 and distances is not None:
+        chosen.append(("best_shd", best_shd(records, distances)))
     if len(records) > 1 and selection != "heldout":
         chosen += [("grid", record) for record in records]
     return chosen
@@ -54,14 +54,10 @@ def select(records: list[Record], selection: Selection) -> Record:
     return records[0]
 
 
-def best_shd(records: list[Record], truth: npt.ArrayLike, names: tuple[str, ...]) -> Record:
+def best_shd(records: list[Record], distances: list[float | None]) -> Record:
     """Return the record with the lowest SHD to the truth; the first of equals, or of failures."""
-
-    def distance(record: Record) -> float:
-        found = record["status"] == "ok" and record["edges"] is not None
-        return shd(truth, to_graph(record["edges"] or [], names)) if found else math.inf
-
-    return min(records, key=distance)
+    order = [math.inf if distance is None else distance for distance in distances]
+    return records[order.index(min(order))]
 
 
 def _score(record: Record) -> float:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.records import Record, failed, to_edges
+from benchmark.metrics import shd
+from benchmark.records import Record, failed, to_edges, to_graph
 from benchmark.selection import Selection, best_shd, choose, select
 
 NAMES = ("a", "b", "c")
@@ -96,39 +97,43 @@ def test_fixed_values_that_nobody_ran_are_an_error() -> None:
         select([record(alpha=0.1)], {"alpha": 0.3})
 
 
+def distances(records: list[Record], truth: Any = CHAIN) -> list[float | None]:
+    return [None if one["edges"] is None else shd(truth, to_graph(one["edges"], NAMES)) for one in records]
+
+
 def test_best_shd_looks_at_the_truth_and_says_so() -> None:
     records = [record(1.0, EMPTY, x=1), record(2.0, CHAIN, x=2), failure(x=3)]
-    assert best_shd(records, CHAIN, NAMES) is records[1]
-    chosen = choose(records, "heldout", CHAIN, NAMES)
+    assert best_shd(records, distances(records)) is records[1]
+    chosen = choose(records, "heldout", distances(records))
     assert [(choice, one["hyperparameters"]["x"]) for choice, one in chosen] == [("selected", 1), ("best_shd", 2)]
 
 
 def test_best_shd_takes_the_first_of_equals_and_failures_last() -> None:
     records = [failure(x=1), record(2.0, EMPTY, x=2), record(1.0, EMPTY, x=3)]
-    assert best_shd(records, CHAIN, NAMES) is records[1]
-    assert best_shd([failure(x=1), failure(x=2)], CHAIN, NAMES)["hyperparameters"] == {"x": 1}
+    assert best_shd(records, distances(records)) is records[1]
+    assert best_shd([failure(x=1), failure(x=2)], [None, None])["hyperparameters"] == {"x": 1}
 
 
 def test_without_a_truth_there_is_no_best() -> None:
     records = [record(1.0, x=1), record(2.0, x=2)]
-    assert [choice for choice, _ in choose(records, "heldout", None, NAMES)] == ["selected"]
+    assert [choice for choice, _ in choose(records, "heldout", None)] == ["selected"]
 
 
 @pytest.mark.parametrize("selection", ["heldout", {}])
 def test_a_single_combination_is_reported_once(selection: Selection) -> None:
-    assert [choice for choice, _ in choose([record(1.0)], selection, CHAIN, NAMES)] == ["selected"]
+    assert [choice for choice, _ in choose([record(1.0)], selection, [0])] == ["selected"]
 
 
 def test_the_rows_of_a_grid_stand_for_fixed_values_only() -> None:
     records = [record(1.0, alpha=0.1), failure(alpha=0.2)]
-    chosen = choose(records, {"alpha": 0.2}, CHAIN, NAMES)
+    chosen = choose(records, {"alpha": 0.2}, distances(records))
     assert [(choice, one["hyperparameters"]["alpha"]) for choice, one in chosen] == [
         ("selected", 0.2),
         ("best_shd", 0.1),
         ("grid", 0.1),
         ("grid", 0.2),
     ]
-    assert "grid" not in [choice for choice, _ in choose(records, "heldout", CHAIN, NAMES)]
+    assert "grid" not in [choice for choice, _ in choose(records, "heldout", distances(records))]
 
 
 def dags() -> st.SearchStrategy[Any]:
@@ -158,5 +163,6 @@ def test_the_truth_never_changes_what_is_selected(
         for number, (score, graph, works) in enumerate(fits)
     ]
     selection: Any = {"x": len(fits) - 1} if fixed else "heldout"
-    chosen = [dict(choose(records, selection, truth, NAMES))["selected"] for truth in (*truths, None)]
+    every = [*(distances(records, truth) for truth in truths), None]
+    chosen = [dict(choose(records, selection, one))["selected"] for one in every]
     assert chosen[0] is chosen[1] is chosen[2]

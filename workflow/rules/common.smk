@@ -9,14 +9,19 @@ from snakemake.exceptions import WorkflowError
 from benchmark.config import ConfigError
 from benchmark.plan import Plan, data_path, fit_path
 from benchmark.provenance import fingerprint, source_fingerprint
+from benchmark.recall import Recall
+from benchmark.store import StoreError
 
 ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "benchmark"
 
 try:
     PLAN = Plan(config)
+    RECALL = Recall(PLAN)
 except ConfigError as error:
     raise WorkflowError(f"configuration: {error}") from None
+except StoreError as error:
+    raise WorkflowError(f"records: {error}") from None
 
 RESULTS = str(ROOT / "results" / config["preset"])
 
@@ -44,9 +49,18 @@ def source_of(method_file):
     return source_fingerprint(method_file)
 
 
-def cells_of(experiment):
-    """All (condition, index) of an experiment."""
-    return [(condition.name, index) for condition in experiment.conditions for index in condition.indices]
+def cells_to_fit(experiment):
+    """All (targets, condition, index, row) of an experiment whose fits the records do not have, or not all of them."""
+    cells = [
+        (experiment.targets, condition.name, index, row.name)
+        for condition in experiment.conditions
+        for index in condition.indices
+        for row in experiment.rows
+    ]
+    try:
+        return [cell for cell in cells if RECALL.to_fit(*cell)]
+    except StoreError as error:
+        raise WorkflowError(f"records: {error}") from None
 
 
 def data_and_fits(experiments):

@@ -22,7 +22,11 @@ rule fit:
         mem_mb=lambda wildcards: int(row_of(wildcards).memory_mb),
     params:
         method=lambda wildcards: row_of(wildcards).method.name,
-        grid=lambda wildcards: PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
+        # A recorded cell that is asked for by its path is fitted as a whole.
+        grid=lambda wildcards: (
+            RECALL.to_fit(wildcards.targets, wildcards.condition, wildcards.index, wildcards.row)
+            or PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index)
+        ),
         seed=lambda wildcards: PLAN.fit_seed(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index),
         source=lambda wildcards: source_of(row_of(wildcards).method.file),
     message:

@@ -1,11 +1,10 @@
 rule evaluate:
     input:
-        data=lambda wildcards: [data_path(*cell) for cell in cells_of(PLAN.experiments[wildcards.experiment])],
-        fits=lambda wildcards: [
-            fit_path(PLAN.experiments[wildcards.experiment].targets, *cell, row.name)
-            for cell in cells_of(PLAN.experiments[wildcards.experiment])
-            for row in PLAN.experiments[wildcards.experiment].rows
+        data=lambda wildcards: [
+            data_path(*data)
+            for data in dict.fromkeys(cell[1:3] for cell in cells_to_fit(PLAN.experiments[wildcards.experiment]))
         ],
+        fits=lambda wildcards: [fit_path(*cell) for cell in cells_to_fit(PLAN.experiments[wildcards.experiment])],
     output:
         metrics="metrics/{experiment}.csv",
         costs="metrics/{experiment}.costs.csv",
@@ -19,7 +18,10 @@ rule evaluate:
         rows=lambda wildcards: [
             (row.name, row.label, row.selection) for row in PLAN.experiments[wildcards.experiment].rows
         ],
-        source=fingerprint(*(LIBRARY / f"{name}.py" for name in ("evaluation", "selection", "metrics", "graphs"))),
+        recorded=lambda wildcards: RECALL.fingerprint(PLAN.experiments[wildcards.experiment]),
+        source=fingerprint(
+            *(LIBRARY / f"{name}.py" for name in ("evaluation", "recall", "selection", "metrics", "graphs"))
+        ),
     message:
         "Select hyperparameters and measure: {wildcards.experiment}"
     script:
