@@ -96,7 +96,7 @@ class Plan:
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        if config.get("records") is False:
+        if isinstance(config, dict) and config.get("records") is False:
             config["records"] = "off"  # which YAML takes for false
         check_schema(config)
         self.config = config

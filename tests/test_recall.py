@@ -157,7 +157,9 @@ def test_the_origin_of_own_files_is_their_content(tmp_path: Path) -> None:
     file = tmp_path / "mine.npz"
     data = Dataset([[0.0, 1.0], [2.0, 3.0], [1.0, 1.0]], [0, 0, 1], [[0, 0], [1, 0]])
     data.save(file)
-    plan = small_plan(experiments={"mine": {"data": {"files": [str(file)]} | dict.fromkeys(())}})
+    config = small_plan().config
+    config["experiments"]["mine"]["data"] = {"files": [str(file)]}
+    plan = Plan(config)
     condition = next(iter(plan.conditions.values()))
     first = data_origin(plan, condition, "00")
     Dataset(data.X + 1, data.setting, data.targets).save(file)
