@@ -61,10 +61,11 @@ class Recall:
         """Return the combinations of a cell that are to be fitted."""
         return self.recalled(targets, condition, dataset, row).rest
 
-    def fingerprint(self, experiment: Experiment) -> str:
-        """Return a hash of the recorded cells of an experiment and of what is noted of them."""
+    def fingerprint(self, experiments: list[Experiment]) -> str:
+        """Return a hash of the recorded cells of some experiments and of what is noted of them."""
         notes = [
             f"{entry.sha256} {self.note(entry, None)}"
+            for experiment in experiments
             for condition in experiment.conditions
             for index in condition.indices
             for row in experiment.rows

@@ -49,25 +49,21 @@ def source_of(method_file):
     return source_fingerprint(method_file)
 
 
-def cells_to_fit(experiment):
-    """All (targets, condition, index, row) of an experiment whose fits the records do not have, or not all of them."""
+def data_and_fits(experiments):
+    """All data sets and records that some experiments need; what is recorded needs neither."""
     cells = [
         (experiment.targets, condition.name, index, row.name)
+        for experiment in experiments
         for condition in experiment.conditions
         for index in condition.indices
         for row in experiment.rows
     ]
     try:
-        return [cell for cell in cells if RECALL.to_fit(*cell)]
+        cells = [cell for cell in cells if RECALL.to_fit(*cell)]
     except StoreError as error:
         raise WorkflowError(f"records: {error}") from None
-
-
-def data_and_fits(experiments):
-    """All data sets and records that some experiments need."""
-    cells = [(experiment, *cell) for experiment in experiments for cell in cells_of(experiment)]
-    fits = [fit_path(e.targets, *cell, row.name) for e, *cell in cells for row in e.rows]
-    return list(dict.fromkeys([data_path(*cell) for _, *cell in cells] + fits))
+    data = [data_path(condition, index) for _, condition, index, _ in cells]
+    return list(dict.fromkeys([*data, *(fit_path(*cell) for cell in cells)]))
 
 
 def keep_log_in_results():

@@ -23,6 +23,7 @@ rule paper_table:
         rows=lambda wildcards: [
             (row.name, row.label, row.selection) for part in TABLE_PIECES[wildcards.label] for row in part.rows
         ],
+        recorded=lambda wildcards: RECALL.fingerprint(TABLE_PIECES[wildcards.label]),
         source=PAPER_LIBRARY,
     message:
         "Write the paper's table {wildcards.label}"

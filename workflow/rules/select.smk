@@ -1,10 +1,6 @@
 rule evaluate:
     input:
-        data=lambda wildcards: [
-            data_path(*data)
-            for data in dict.fromkeys(cell[1:3] for cell in cells_to_fit(PLAN.experiments[wildcards.experiment]))
-        ],
-        fits=lambda wildcards: [fit_path(*cell) for cell in cells_to_fit(PLAN.experiments[wildcards.experiment])],
+        lambda wildcards: data_and_fits([PLAN.experiments[wildcards.experiment]]),
     output:
         metrics="metrics/{experiment}.csv",
         costs="metrics/{experiment}.costs.csv",
@@ -18,7 +14,7 @@ rule evaluate:
         rows=lambda wildcards: [
             (row.name, row.label, row.selection) for row in PLAN.experiments[wildcards.experiment].rows
         ],
-        recorded=lambda wildcards: RECALL.fingerprint(PLAN.experiments[wildcards.experiment]),
+        recorded=lambda wildcards: RECALL.fingerprint([PLAN.experiments[wildcards.experiment]]),
         source=fingerprint(
             *(LIBRARY / f"{name}.py" for name in ("evaluation", "recall", "selection", "metrics", "graphs"))
         ),

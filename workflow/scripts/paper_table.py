@@ -10,9 +10,12 @@ from benchmark.paper.pieces import table_pieces
 from benchmark.paper.printed import write_printed
 from benchmark.paper.reproduction import compare_experiments
 from benchmark.plan import Plan
+from benchmark.recall import Recall
 
 label = snakemake.wildcards.label
 with logged(snakemake.log[0], f"table {label}"):
-    experiments = table_pieces(Plan(snakemake.config))[label]
-    metrics = pd.concat([evaluate(experiment, Path())[0] for experiment in experiments])
+    plan = Plan(snakemake.config)
+    recall = Recall(plan)
+    experiments = table_pieces(plan)[label]
+    metrics = pd.concat([evaluate(experiment, Path(), recall)[0] for experiment in experiments])
     write_printed(label, compare_experiments(experiments, metrics), Path("paper"))
