@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from benchmark.plan import Experiment
+from benchmark.recall import describe_recorded
 
 AXIS_NAMES = {
     "edges_per_node": "expected edges per node $e$",
@@ -63,6 +64,9 @@ def boxplots(
     shown = metrics[(metrics["experiment"] == experiment.name) & (metrics["choice"] == "selected")]
     if nodes is not None:
         shown = shown[shown["nodes"].astype(int) == nodes]
+    size = "" if nodes is None else f", {nodes} nodes"
+    if shown.empty:
+        return _nothing(f"{experiment.title}{size}")
     mechanisms = list(dict.fromkeys(shown["mechanism"]))
     rows = [row.name for row in experiment.rows]
     places = sorted({float(value) for value in shown[along]})
@@ -88,10 +92,18 @@ def boxplots(
             frameon=False,
         )
         convention = ", ".join(dict.fromkeys(shown["convention"]))
-        size = "" if nodes is None else f", {nodes} nodes"
         count = shown["dataset"].nunique()
-        title = f"{experiment.title}{size} ({count} data sets, convention {convention})"
+        title = f"{experiment.title}{size} ({count} data sets, convention {convention}) {describe_recorded(shown)}"
         figure.suptitle(textwrap.fill(title, int(figure.get_figwidth() * TITLE_CHARACTERS)), fontsize=9)
+    return figure
+
+
+def _nothing(title: str) -> Figure:
+    """Say that nothing of a figure was fitted or recorded."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.4, 1.2), layout="constrained")
+        figure.suptitle(title, fontsize=9)
+        figure.text(0.5, 0.35, "–  nothing of this figure is recorded", ha="center")
     return figure
 
 

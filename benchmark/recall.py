@@ -146,14 +146,25 @@ def data_origin(plan: Plan, condition: Condition, dataset: str, *, twin: bool = 
 
 
 def describe_recorded(metrics: pd.DataFrame) -> str:
-    """Say in one sentence which methods of a table were not fitted in this run; nothing where all were."""
-    recorded = metrics[metrics["recorded"] != ""]
-    if recorded.empty:
-        return ""
-    parts = []
-    for note, rows in recorded.groupby("recorded", sort=False):
-        parts.append(f"{', '.join(dict.fromkeys(rows['method']))} (commit {note})")
-    return f"From the records, not fitted in this run: {'; '.join(parts)}."
+    """Say in one sentence which methods of a table were not fitted in this run; nothing where all were.
+
+    >>> metrics = pd.DataFrame({"method": ["CAM", "GIES"], "recorded": ["0a1b2c3d4e5f; source changed since", ""]})
+    >>> describe_recorded(metrics)
+    'From the records, not fitted in this run: CAM (commit 0a1b2c3, source changed since).'
+    """
+    methods: dict[str, list[str]] = {}
+    for method, notes in metrics[metrics["recorded"] != ""].groupby("method", sort=False)["recorded"]:
+        parts = [note.split("; ") for note in dict.fromkeys(notes)]
+        commits = dict.fromkeys(_short(commit) for commit, *_ in parts for commit in commit.split())
+        changes = dict.fromkeys(change for _, *changes in parts for change in changes)
+        named = f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"
+        methods.setdefault(", ".join([named, *changes]), []).append(str(method))
+    listed = "; ".join(f"{', '.join(names)} ({note})" for note, names in methods.items())
+    return f"From the records, not fitted in this run: {listed}." if listed else ""
+
+
+def _short(commit: str) -> str:
+    return commit[:7] + ("+" if commit.endswith("+") else "")
 
 
 @cache

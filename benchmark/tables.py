@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmark.paper.published import DATASETS, main_figures
 from benchmark.plan import STANDARD_N, Condition, Experiment, Row
+from benchmark.recall import describe_recorded
 
 MECHANISM_NAMES = {
     "linear": "linear",
@@ -151,7 +152,9 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
                 for metric in shown:
                     cell = chosen[(chosen["condition"] == condition.name) & (chosen["metric"] == metric)]
                     summary = summarise(cell)
-                    texts.append(cell_text(*summary, digits=2 if layout.targets else 1))
+                    text = cell_text(*summary, digits=2 if layout.targets else 1)
+                    is_part = 0 < summary[-1] < condition.datasets
+                    texts.append(f"{text} ({summary[-1]} of {condition.datasets} recorded)" if is_part else text)
                     values.append(_value_row(section, row, label, chosen, condition, experiment, metric, summary))
             table.sections.setdefault(section, []).append((label, texts))
     table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
@@ -160,6 +163,8 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
         table.sections[PUBLISHED] = published
         if any(condition.simulation for condition in conditions):
             table.caption += f" Published figures: over {DATASETS} data sets."
+    recorded = describe_recorded(mine)
+    table.caption += f" {recorded}" if recorded else ""
     return table
 
 
@@ -221,7 +226,7 @@ def heading(condition: Condition, *, n_varies: bool = False) -> str:
 
 def _shown_metrics(conditions: list[Condition], metrics: pd.DataFrame) -> list[str]:
     present = set(metrics["metric"])
-    if "shd" not in present:
+    if present and "shd" not in present:
         return ["edges", "heldout_nll"]
     if any(condition.simulation for condition in conditions):
         return ["shd", "sid"]

@@ -18,7 +18,7 @@ from benchmark.plan import Condition, Experiment, Plan, Row, Targets
 from benchmark.selection import Selection
 from tests.project import ROOT
 
-PRESETS = ("quick", "measured", "small", "paper")
+PRESETS = ("quick", "measured", "small", "paper", "recorded")
 
 
 def configuration(preset: str = "paper", /, **changes: Any) -> dict[str, Any]:
@@ -152,6 +152,7 @@ def metric_rows(
         | {
             "dataset": f"{index:02d}",
             "status": "error" if value is None else "ok",
+            "recorded": "",
             "metric": metric,
             "value": value,
         }

@@ -9,10 +9,12 @@ import pytest
 from benchmark import recall as module
 from benchmark.dataset import Dataset
 from benchmark.evaluation import evaluate
+from benchmark.figures import boxplots, colours
 from benchmark.pack import pack
 from benchmark.plan import Plan
 from benchmark.recall import Recall, data_origin, describe_recorded
 from benchmark.store import Store, StoreError
+from benchmark.tables import build_tables, to_markdown
 from tests.runs import CELL, COMMIT, change, finish, finish_cell, small_plan
 
 CONDITION = "linear-d5-e1-perfect-n300"
@@ -121,8 +123,8 @@ def test_a_changed_source_is_said_and_refused_by_exact(store: Store, monkeypatch
     assert set(counts(small_plan("reuse"), store).values()) == {0}
     metrics = measured(small_plan("reuse"), Path("nothing"), store)
     assert describe_recorded(metrics) == (
-        f"From the records, not fitted in this run: Empty graph (commit {COMMIT}); "
-        f"Sort-and-regress (commit {COMMIT}; source changed since)."
+        f"From the records, not fitted in this run: Empty graph (commit {COMMIT[:7]}); "
+        f"Sort-and-regress (commit {COMMIT[:7]}, source changed since)."
     )
     assert counts(small_plan("exact"), store)["sortnregress", "00"] == 6
     assert counts(small_plan("exact"), store)["empty", "00"] == 0
@@ -166,3 +168,32 @@ def test_the_origin_of_own_files_is_their_content(tmp_path: Path) -> None:
     assert data_origin(plan, condition, "00") not in (first, None)
     file.unlink()
     assert data_origin(plan, condition, "00") is None
+
+
+# --- what tables and figures say
+
+
+def test_tables_name_what_is_recorded_and_how_much_of_it(store: Store) -> None:
+    plan = small_plan("only", rows=("empty", "sortnregress", "random"), datasets=3)
+    (table,) = build_tables(plan.experiments["mine"], measured(plan, Path("nothing"), store))
+    text = to_markdown(table)
+    assert "From the records, not fitted in this run: Empty graph, Sort-and-regress (commit 0123456)." in text
+    assert "| Random graph | – | – |" in text
+    assert text.count("(2 of 3 recorded)") == 2 * 3  # two metrics of three rows, the starred one included
+
+
+def test_figures_name_what_is_recorded(store: Store) -> None:
+    plan = small_plan("only")
+    metrics = measured(plan, Path("nothing"), store)
+    experiment = plan.experiments["mine"]
+    figure = boxplots(experiment, metrics, "edges_per_node", 5, colours([experiment]))
+    assert "From the records, not fitted in this run" in figure.get_suptitle().replace("\n", " ")
+    nothing = boxplots(experiment, metrics.iloc[:0], "edges_per_node", 5, colours([experiment]))
+    assert "nothing of this figure is recorded" in nothing.texts[-1].get_text()
+
+
+def test_a_table_of_nothing_is_a_table_of_dashes(store: Store) -> None:
+    plan = small_plan("only", seed=9)
+    (table,) = build_tables(plan.experiments["mine"], measured(plan, Path("nothing"), store))
+    assert "| Empty graph | – | – |" in to_markdown(table)
+    assert "SHD" in to_markdown(table)
