@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from baselines._shared.variants import SOUND
 from baselines.igsp.fits import ALPHAS, sweep_alphas
+from baselines.igsp.published import ut_igsp_of_2020
 from baselines.igsp.search import ut_igsp
 from benchmark.dataset import Dataset, Fit
 
@@ -21,14 +23,24 @@ def warm_up() -> None:
     import scipy.special  # noqa: F401
 
 
-def fit(dataset: Dataset, *, seed: int, alpha: float, test: str = "gauss", engine: str = "python") -> Fit:
+def fit(
+    dataset: Dataset, *, seed: int, alpha: float, test: str = "gauss", engine: str = "python", variant: str = SOUND
+) -> Fit:
     """Search with tests of independence and of invariance at one level; targets are never looked at.
 
-    ``test`` is "gauss", "kci" or "rcit" (docs/ci-tests.md); ``engine`` "python", or "causaldag" for the library itself.
+    ``test`` is "gauss", "kci" or "rcit" (docs/ci-tests.md); ``engine`` "python", or "causaldag" for the library itself;
+    ``variant`` "published" is :mod:`baselines.igsp.published`, which is told the targets.
     """
-    return next(sweep(dataset, seed=seed, grid=[{"alpha": alpha, "test": test, "engine": engine}]))
+    combination = {"alpha": alpha, "test": test, "engine": engine, "variant": variant}
+    return next(sweep(dataset, seed=seed, grid=[combination]))
 
 
 def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]]) -> Iterator[Fit]:
     """Share the p-values, which do not depend on the level."""
-    yield from sweep_alphas(dataset, seed, grid, lambda search: ut_igsp(search, dataset.settings))
+    yield from sweep_alphas(
+        dataset,
+        seed,
+        grid,
+        lambda search: ut_igsp(search, dataset.settings),
+        lambda: ut_igsp_of_2020(dataset),
+    )

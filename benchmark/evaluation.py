@@ -86,8 +86,8 @@ def evaluate(experiment: Experiment, results: Path, recall: Recall | None = None
     costs: list[dict[str, Any]] = []
     for condition in experiment.conditions:
         for index in condition.indices:
-            place = (experiment.targets, condition.name, index)
-            is_needed = recall is None or any(recall.to_fit(*place, row.name) for row in experiment.rows)
+            cells = [(experiment.targets_of(row), condition.name, index, row.name) for row in experiment.rows]
+            is_needed = recall is None or any(recall.to_fit(*cell) for cell in cells)
             dataset = Dataset.load(results / data_path(condition.name, index)) if is_needed else None
             for row in experiment.rows:
                 fits, size = _fits(experiment, condition, index, row, dataset, results, recall)
@@ -107,7 +107,7 @@ def _fits(
     recall: Recall | None,
 ) -> tuple[list[Measured], Size]:
     """Return the fits of a cell: those of this run, recorded ones, or both in the order of the grid."""
-    cell = (experiment.targets, condition.name, index, row.name)
+    cell = (experiment.targets_of(row), condition.name, index, row.name)
     fitted: list[Measured] = []
     size = Size(0, 0, 0)
     if dataset is not None:

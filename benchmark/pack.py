@@ -47,7 +47,7 @@ def pack(plan: Plan, results: Path, store: Store, *, replace: bool = False) -> O
     with store.writing() as current:
         changed: dict[Key, Cell] = {}
         for experiment, condition, index, row in _cells(plan):
-            path = results / fit_path(experiment.targets, condition.name, index, row.name)
+            path = results / fit_path(experiment.targets_of(row), condition.name, index, row.name)
             if not path.exists():
                 continue
             try:
@@ -70,7 +70,7 @@ def _cells(plan: Plan) -> Iterator[tuple[Experiment, Condition, str, Row]]:
         for condition in experiment.conditions:
             for index in condition.indices:
                 for row in experiment.rows:
-                    name = fit_path(experiment.targets, condition.name, index, row.name)
+                    name = fit_path(experiment.targets_of(row), condition.name, index, row.name)
                     if name not in seen:
                         seen.add(name)
                         yield experiment, condition, index, row
@@ -88,13 +88,13 @@ def _read_cell(
     outcome: Outcome,
 ) -> Cell | None:
     """Return a cell to write, or None where the store has it."""
-    path = fit_path(experiment.targets, condition.name, index, row.name)
+    path = fit_path(experiment.targets_of(row), condition.name, index, row.name)
     records, provenance = read_records(results / path)
     absent = [name for name in REQUIRED if name not in provenance]
     if absent:
         raise RecordError(f"{results / path}: field 'provenance': {', '.join(absent)} is missing")
     key = Key(
-        experiment.targets,
+        experiment.targets_of(row),
         condition.name,
         row.name,
         index,
@@ -118,7 +118,7 @@ def _read_cell(
         outcome.counts["unchanged"] += 1
         return None
     dataset = _dataset(results, condition, index, row)
-    shown_data = dataset.blind(hide_targets=experiment.targets == "unknown")
+    shown_data = dataset.blind(hide_targets=experiment.targets_of(row) == "unknown")
     if data_fingerprint(shown_data) != key.data:
         raise RecordError(f"{results / path}: the data set has changed since; run this cell again")
     if str(provenance["commit"]).endswith("+"):

@@ -56,6 +56,7 @@ class Row:
     selection: Selection
     seconds: float
     memory_mb: float
+    targets: Targets | None = None  # what it is told in place of what the experiment says
 
     @property
     def environment(self) -> str:
@@ -79,9 +80,14 @@ class Experiment:
     targets: Targets
     paper: str | None
 
-    def setting(self, condition: Condition) -> str:
-        """Return the setting that a method must support to be run on a condition of this experiment."""
-        if self.targets == "known" or condition.setting == "observational":
+    def targets_of(self, row: Row) -> Targets:
+        """Say whether a row is told the targets."""
+        return row.targets or self.targets
+
+    def setting(self, condition: Condition, row: Row | None = None) -> str:
+        """Return the setting that a method, or one row, must support to be run on a condition of this experiment."""
+        targets = self.targets if row is None else self.targets_of(row)
+        if targets == "known" or condition.setting == "observational":
             return condition.setting
         return "unknown" if condition.setting == "perfect" else f"{condition.setting}-unknown"
 
@@ -134,7 +140,7 @@ class Plan:
                 raise ConfigError(
                     f"experiments.{name}.methods: {row.name!r} runs on observational twins, which need simulated data"
                 )
-            setting = experiment.setting(condition)
+            setting = experiment.setting(condition, row)
             if setting not in row.method.supports:
                 raise ConfigError(
                     f"experiments.{name}.methods: {row.name!r} does not support the setting {setting!r} of condition "
@@ -258,6 +264,7 @@ class Plan:
             selection=entry.get("selection", method.selection),
             seconds=limits["hours"] * SECONDS_PER_HOUR,
             memory_mb=limits["memory_gb"] * MB_PER_GB,
+            targets=entry.get("targets"),
         )
         if isinstance(row.selection, dict) and method.fit is not None:
             self._check_fixed(row)

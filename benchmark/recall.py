@@ -69,7 +69,7 @@ class Recall:
             for condition in experiment.conditions
             for index in condition.indices
             for row in experiment.rows
-            if (entry := self.recalled(experiment.targets, condition.name, index, row.name).entry) is not None
+            if (entry := self.recalled(experiment.targets_of(row), condition.name, index, row.name).entry) is not None
         ]
         return hashlib.sha256("\n".join(notes).encode()).hexdigest()[:16]
 

@@ -32,7 +32,7 @@ def finish(plan: Plan, results: Path) -> None:
                 data = simulate(**condition.simulation, seed=plan.data_seed(condition.name, index))
                 data.save(results / data_path(condition.name, index))
                 for row in experiment.rows:
-                    cell = (experiment.targets, condition.name, index)
+                    cell = (experiment.targets_of(row), condition.name, index)
                     grid = plan.grid(row.name, *cell)
                     finish_cell(plan, results, data, row.name, cell, grid)
 

@@ -98,7 +98,7 @@ def test_every_file_of_the_project_that_a_page_names_exists(page: Path, readme_f
 def test_every_cell_that_the_readme_shows_is_one_of_the_quick_preset() -> None:
     plan = Plan(configuration("quick"))
     cells = {
-        fit_path(shown.targets, place.name, index, by.name)
+        fit_path(shown.targets_of(by), place.name, index, by.name)
         for shown in plan.experiments.values()
         for place in shown.conditions
         for index in place.indices
@@ -131,7 +131,7 @@ def test_the_numbers_of_the_preset_table_are_those_of_the_plan(preset: str) -> N
     assert line
     plan = Plan(configuration(preset))
     jobs = {  # experiments share cells
-        (by.name, shown.targets, place.name, index)
+        (by.name, shown.targets_of(by), place.name, index)
         for shown in plan.experiments.values()
         for place in shown.conditions
         for index in place.indices

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_the_metrics_are_those_of_the_library(tmp_path: Path) -> None:
     assert (first["hyperparameters"], first["status"], first["convention"]) == ("x=1", "ok", "released")
     assert set(costs["seconds"]) == {0.25}
     assert set(costs["path"]) == {fit_path("known", PLACE.name, index, "a") for index in ("00", "01")}
+
+
+def test_a_row_that_is_told_the_targets_is_compared_with_those_it_is_hidden_from(tmp_path: Path) -> None:
+    shown = make(tmp_path, {"a": [found()], "told": [found()]}, targets="unknown")
+    told = replace(shown, rows=(shown.rows[0], replace(shown.rows[1], targets="known")))
+    for index in PLACE.indices:
+        (tmp_path / fit_path("known", PLACE.name, index, "told")).parent.mkdir(parents=True)
+        (tmp_path / fit_path("unknown", PLACE.name, index, "told")).rename(
+            tmp_path / fit_path("known", PLACE.name, index, "told")
+        )
+    metrics, costs = evaluate(told, tmp_path)
+    assert set(metrics["setting"]) == {"unknown"}
+    assert {path.split("/")[1] for path in costs.loc[costs["row"] == "told", "path"]} == {"known"}
 
 
 def test_a_failed_fit_has_every_row_and_no_value(tmp_path: Path) -> None:

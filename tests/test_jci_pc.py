@@ -18,7 +18,7 @@ from benchmark.simulate import simulate
 ORACLE = Path(__file__).parent / "oracle"
 ANSWERS: list[dict[str, Any]] = json.loads((ORACLE / "jci_pc.json").read_text())
 CASES = [(number, alpha) for number, answer in enumerate(ANSWERS) for alpha in answer]
-GRID = [{"alpha": alpha} for alpha in jci_pc.SPACE["alpha"]]
+GRID: list[dict[str, Any]] = [{"alpha": alpha} for alpha in jci_pc.SPACE["alpha"]]
 
 
 def oracle_data(number: int) -> Dataset:

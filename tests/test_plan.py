@@ -78,6 +78,18 @@ def test_a_method_that_does_not_support_a_setting(
     assert message.endswith("it supports perfect")
 
 
+def test_a_row_may_be_told_what_its_experiment_hides(add_method: Add) -> None:
+    add_method(method("narrow", supports=frozenset({"perfect"})))
+    config = own_configuration(["empty", "told"])
+    put(config, "experiments.mine.targets", "unknown")
+    put(config, "methods.told", {"method": "narrow", "targets": "known"})
+    shown = Plan(config).experiments["mine"]
+    hidden, told = shown.rows
+    assert (shown.targets_of(hidden), shown.targets_of(told)) == ("unknown", "known")
+    assert {shown.setting(place) for place in shown.conditions} == {"unknown"}
+    assert {shown.setting(place, told) for place in shown.conditions} == {"perfect"}
+
+
 def test_an_unknown_hyperparameter() -> None:
     rows = ("experiments.mine.methods", ["sortnregress"])
     message = refused(rows, ("methods.sortnregress.hyperparameters", {"penalti": 1}))

@@ -195,7 +195,7 @@ def test_the_whole_paper_is_planned_with_one_fit_per_data_set_and_method(project
     counts = dict(line.split() for line in output.splitlines() if line.startswith(("fit ", "simulate ")))
     plan = Plan(configuration())
     cells = {
-        (shown.targets, place.name, index, row.name)
+        (shown.targets_of(row), place.name, index, row.name)
         for shown in plan.experiments.values()
         for place in shown.conditions
         for index in place.indices

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from baselines._shared.variants import SOUND
 from baselines.igsp.fits import ALPHAS, sweep_alphas
-from baselines.igsp.search import igsp
+from baselines.igsp.published import igsp_of_2020
+from baselines.igsp.search import igsp, target_sets
 from benchmark.dataset import Dataset, DatasetError, Fit
 
 LABEL = "IGSP"
@@ -21,17 +23,28 @@ def warm_up() -> None:
     import scipy.special  # noqa: F401
 
 
-def fit(dataset: Dataset, *, seed: int, alpha: float, test: str = "gauss", engine: str = "python") -> Fit:
+def fit(
+    dataset: Dataset, *, seed: int, alpha: float, test: str = "gauss", engine: str = "python", variant: str = SOUND
+) -> Fit:
     """Search with tests of independence and of invariance at one level.
 
-    ``test`` is "gauss", "kci" or "rcit" (docs/ci-tests.md); ``engine`` "python", or "causaldag" for the library itself.
+    ``test`` is "gauss", "kci" or "rcit" (docs/ci-tests.md); ``engine`` "python", or "causaldag" for the library itself;
+    ``variant`` "published" is :mod:`.published`.
     """
-    return next(sweep(dataset, seed=seed, grid=[{"alpha": alpha, "test": test, "engine": engine}]))
+    combination = {"alpha": alpha, "test": test, "engine": engine, "variant": variant}
+    return next(sweep(dataset, seed=seed, grid=[combination]))
 
 
 def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]]) -> Iterator[Fit]:
     """Share the p-values, which do not depend on the level."""
     if dataset.targets is None:
         raise DatasetError("field 'targets': IGSP needs to know them; UT-IGSP does not")
-    targets = [frozenset(map(int, row.nonzero()[0])) for row in dataset.targets[1:]]
-    yield from sweep_alphas(dataset, seed, grid, lambda search: (igsp(search, targets), None), targets)
+    targets = target_sets(dataset)
+    yield from sweep_alphas(
+        dataset,
+        seed,
+        grid,
+        lambda search: (igsp(search, targets), None),
+        lambda: igsp_of_2020(dataset),
+        targets,
+    )

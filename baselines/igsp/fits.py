@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines._shared.ci_tests import make_tests
+from baselines._shared.variants import SOUND, is_published
+from baselines.igsp.published import SEED, OldSearch
 from baselines.igsp.search import Dag, Search, all_arcs
 from benchmark.dataset import Dataset, DatasetError, Fit
 
@@ -16,37 +18,47 @@ ALPHAS = [2e-1, 1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]  # paper, Appendix C.3
 ENGINES = ("python", "causaldag")
 
 Learned = tuple[Dag, npt.NDArray[np.float64] | None]
+Solve = Callable[[Search], Learned]
 
 
 def sweep_alphas(
     dataset: Dataset,
     seed: int,
     grid: list[dict[str, Any]],
-    solve: Callable[[Search], Learned],
+    solve: Solve,
+    as_published: Callable[[], tuple[Dataset, Solve]],
     known_targets: list[frozenset[int]] | None = None,
 ) -> Iterator[Fit]:
-    """Yield the fit of each combination of ``alpha``, ``test`` and ``engine``.
+    """Yield the fit of each combination of ``alpha``, ``test``, ``engine`` and ``variant``.
 
     All rows are used, held-out ones too: there is no score (paper, Appendix C.3). Combinations share their p-values.
-    ``solve`` is the search of engine "python"; without ``known_targets`` engine "causaldag" runs UT-IGSP.
+    ``solve`` is the search of engine "python", ``as_published`` gives data and search of variant "published"; without
+    ``known_targets`` engine "causaldag" runs UT-IGSP.
     """
     if dataset.settings < 2:
         raise DatasetError("field 'setting': all rows are observational; IGSP and UT-IGSP need interventional data")
-    tests = cache(lambda name: make_tests(dataset, name, seed))
+    prepared = cache(lambda published: as_published() if published else (dataset, solve))
+    tests = cache(lambda name, published: make_tests(prepared(published)[0], name, seed))
     for combination in grid:
         alpha, test = float(combination["alpha"]), combination.get("test", "gauss")
-        engine = combination.get("engine", "python")
+        engine, published = combination.get("engine", "python"), is_published(combination.get("variant", SOUND))
         if not 0 < alpha < 1:
             raise ValueError(f"alpha is {alpha}; expected a level between 0 and 1")
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; expected one of {', '.join(ENGINES)}")
+        if engine == "causaldag" and published:
+            raise ValueError("engine 'causaldag' is a later library; variant 'published' needs engine 'python'")
         if engine == "causaldag":
             from baselines.igsp.causaldag import library_fit
 
             yield library_fit(dataset, seed, alpha, test, known_targets)
             continue
-        search = Search(dataset.d, tests(test), alpha, random.Random(seed))
-        dag, targets = solve(search)
+        if published:
+            starting_level = 2 * alpha if test == "gauss" else alpha
+            search: Search = OldSearch(dataset.d, tests(test, True), alpha, random.Random(SEED), starting_level)
+        else:
+            search = Search(dataset.d, tests(test, False), alpha, random.Random(seed))
+        dag, targets = prepared(published)[1](search)
         graph = np.zeros((dataset.d, dataset.d), dtype=np.int8)
         for i, j in all_arcs(dag):
             graph[i, j] = 1

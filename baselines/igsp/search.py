@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines._shared.ci_tests import Memo, Nodes
+from benchmark.dataset import Dataset
 
 Dag = tuple[int, ...]
 Arc = tuple[int, int]
@@ -49,11 +50,15 @@ class Search:
         everything = (1 << self.d) - 1
         undirected = np.zeros((self.d, self.d), dtype=np.int8)
         for i, j in combinations(range(self.d), 2):
-            undirected[i, j] = undirected[j, i] = not self.independent(i, j, everything & ~(1 << i | 1 << j))
+            undirected[i, j] = undirected[j, i] = self.linked(i, j, everything & ~(1 << i | 1 << j))
         for _ in range(RUNS):
-            yield self._minimal_dag(minimum_degree_order(undirected, self.rng))
+            yield self.minimal_dag(minimum_degree_order(undirected, self.rng))
 
-    def _minimal_dag(self, order: list[int]) -> Dag:
+    def linked(self, i: int, j: int, others: int) -> bool:
+        """Whether i and j are neighbours in the undirected graph."""
+        return not self.independent(i, j, others)
+
+    def minimal_dag(self, order: list[int]) -> Dag:
         """Return the DAG of an order: an arc where two nodes depend given the Markov blanket of the first so far."""
         parents = [0] * self.d
         for place, node in enumerate(order):
@@ -61,6 +66,10 @@ class Search:
                 if not self.independent(other, node, _markov_blanket(parents, other)):
                     parents[node] |= 1 << other
         return tuple(parents)
+
+    def covered(self, dag: Dag) -> list[Arc]:
+        """Return the arcs that may be turned round."""
+        return covered_arcs(dag)
 
     def reversed(self, dag: Dag, arc: Arc) -> Dag:
         """Return the DAG with a covered arc turned round, without the arcs that this makes superfluous."""
@@ -77,13 +86,23 @@ class Search:
         return tuple(parents)
 
 
+def target_sets(dataset: Dataset) -> list[frozenset[int]]:
+    """Return the known targets of settings 1, 2, ..."""
+    assert dataset.targets is not None
+    return [frozenset(map(int, row.nonzero()[0])) for row in dataset.targets[1:]]
+
+
 def igsp(search: Search, targets: list[frozenset[int]]) -> Dag:
     """Return the sparsest DAG found; among equals that with the fewest arcs which the interventions contradict.
 
     ``targets`` are those of settings 1, 2, ... Where a setting has several targets, the library counts as contradicted
     the arcs that its own documentation calls supported (both conditions are negated); so does this function.
     """
-    arcs = InterventionalArcs(search, targets)
+    return sparsest(search, InterventionalArcs(search, targets))
+
+
+def sparsest(search: Search, arcs: "InterventionalArcs") -> Dag:
+    """Return the DAG that IGSP finds, given what the interventions say about arcs."""
     found: Dag | None = None
     for dag in search.starts():
         best = dag
@@ -124,10 +143,10 @@ class InterventionalArcs:
     """What the interventions say about arcs."""
 
     def __init__(self, search: Search, targets: list[frozenset[int]]) -> None:
-        self._search = search
+        self.search = search
         self._targets = dict(enumerate(targets, start=1))
         # The last setting that targets a node alone.
-        self._alone = {next(iter(nodes)): k for k, nodes in self._targets.items() if len(nodes) == 1}
+        self.alone = {next(iter(nodes)): k for k, nodes in self._targets.items() if len(nodes) == 1}
         single = all(len(nodes) <= 1 for nodes in targets)
         self._contradicts: Callable[[int, int, int, int], bool] = cache(
             self._contradicts_single if single else self._contradicts_several
@@ -135,12 +154,12 @@ class InterventionalArcs:
 
     def may_reverse(self, i: int, j: int) -> bool:
         """Whether no intervention on i alone changes j."""
-        setting = self._alone.get(i)
-        return setting is None or self._search.invariant(j, setting, 0)
+        setting = self.alone.get(i)
+        return setting is None or self.search.invariant(j, setting, 0)
 
     def neighbours(self, dag: Dag) -> list[Dag]:
         """Return the DAGs that reversals of covered arcs lead to, as far as the interventions admit them."""
-        return [self._search.reversed(dag, arc) for arc in covered_arcs(dag) if self.may_reverse(*arc)]
+        return [self.search.reversed(dag, arc) for arc in self.search.covered(dag) if self.may_reverse(*arc)]
 
     def fewer_contradicted(self, dag: Dag, other: Dag) -> bool:
         """Whether the interventions contradict fewer arcs of one DAG than of another.
@@ -162,13 +181,13 @@ class InterventionalArcs:
         }
 
     def _contradicts_single(self, i: int, j: int, around_i: int, around_j: int) -> bool:
-        by_i, by_j = self._alone.get(i), self._alone.get(j)
-        if by_i is not None and self._search.invariant(j, by_i, 0):
+        by_i, by_j = self.alone.get(i), self.alone.get(j)
+        if by_i is not None and self.search.invariant(j, by_i, 0):
             return True
-        return by_j is not None and not self._search.invariant(i, by_j, 0)
+        return by_j is not None and not self.search.invariant(i, by_j, 0)
 
     def _contradicts_several(self, i: int, j: int, around_i: int, around_j: int) -> bool:
-        invariant = self._search.invariant
+        invariant = self.search.invariant
         by_i = [k for k, nodes in self._targets.items() if i in nodes and j not in nodes]
         if by_i and not all(invariant(j, k, given) for given in subsets(around_j) for k in by_i):
             return True
@@ -176,11 +195,13 @@ class InterventionalArcs:
         return any(all(invariant(i, k, given) for given in subsets(around_i)) for k in by_j)
 
 
-def ut_igsp(search: Search, settings: int) -> tuple[Dag, npt.NDArray[np.float64]]:
+def ut_igsp(
+    search: Search, settings: int, may_reverse: Callable[[Dag, Arc], bool] = lambda dag, arc: True
+) -> tuple[Dag, npt.NDArray[np.float64]]:
     """Return the best DAG found and the targets that it implies [settings x d].
 
     A DAG is better with fewer arcs, then with fewer nodes whose distribution given their parents a setting changes;
-    these nodes are the setting's targets.
+    these nodes are the setting's targets. ``may_reverse`` can rule out reversals of covered arcs.
     """
 
     @cache
@@ -192,7 +213,7 @@ def ut_igsp(search: Search, settings: int) -> tuple[Dag, npt.NDArray[np.float64]
         return size(dag), sum(len(changed(node, parents)) for node, parents in enumerate(dag))
 
     def no_worse(dag: Dag) -> list[Dag]:
-        reachable = [search.reversed(dag, arc) for arc in covered_arcs(dag)]
+        reachable = [search.reversed(dag, arc) for arc in search.covered(dag) if may_reverse(dag, arc)]
         return [other for other in reachable if score(other) <= score(dag) and other not in visited]
 
     finished = []

@@ -6,8 +6,8 @@ measured. They are exogenous: no system variable causes them, and how they relat
 In a partially directed graph, ``pdag[i, j]`` alone means i -> j, and both entries mean i - j.
 """
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from itertools import combinations, islice
 from statistics import NormalDist
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 Flags = npt.NDArray[np.bool_]
 Values = npt.NDArray[np.float64]
 Sets = tuple[tuple[int, ...], ...]
+Rule = Callable[[float, Values], Flags]  # whether abs(z) passes as independent at a level
 
 _BATCH = 256  # conditioning sets tested at once: enough for numpy to be fast, little lost when the first ones separate
 _KEPT_BATCHES = 1024  # at 40 variables, less than 100 MB
@@ -69,21 +70,27 @@ class PartialCorrelations:
         return z
 
 
-def skeleton(tests: PartialCorrelations, context: Flags, alpha: float) -> tuple[Flags, Flags]:
+def independent(alpha: float, strengths: Values) -> Flags:
+    """Return whether a p-value is not below the level; strengths are abs(z)."""
+    passes: Flags = strengths <= -NormalDist().inv_cdf(alpha / 2)
+    return passes
+
+
+def skeleton(tests: PartialCorrelations, context: Flags, alpha: float, rule: Rule = independent) -> tuple[Flags, Flags]:
     """Return which variables are adjacent [p x p], and which k separate i from j [p x p x p].
 
     The neighbours to condition on are those at the beginning of a level (Colombo and Maathuis 2014, "stable"), so the
     adjacencies do not depend on the order of the columns. Context variables are not tested against each other.
     """
-    threshold = -NormalDist().inv_cdf(alpha / 2)
     adjacent = ~np.eye(tests.p, dtype=bool) & ~np.outer(context, context)
+    decide = partial(rule, alpha)
     separates = np.zeros((tests.p,) * 3, dtype=bool)
     size = 0
     while np.any(adjacent.sum(axis=0) > size):
         before = adjacent.copy()
         for x in range(tests.p):
             others = tuple(np.flatnonzero(before[x]).tolist())
-            for y, given in _separated(tests, x, others, adjacent[x, list(others)], size, threshold):
+            for y, given in _separated(tests, x, others, adjacent[x, list(others)], size, decide):
                 adjacent[x, y] = adjacent[y, x] = False
                 separates[x, y, given] = separates[y, x, given] = True
         size += 1
@@ -91,16 +98,21 @@ def skeleton(tests: PartialCorrelations, context: Flags, alpha: float) -> tuple[
 
 
 def _separated(
-    tests: PartialCorrelations, x: int, others: tuple[int, ...], wanted: Flags, size: int, threshold: float
+    tests: PartialCorrelations,
+    x: int,
+    others: tuple[int, ...],
+    wanted: Flags,
+    size: int,
+    decide: Callable[[Values], Flags],
 ) -> Iterator[tuple[int, list[int]]]:
     """Yield the wanted others that a set of this size, out of the others, separates from x; and the first such set."""
     wanted = wanted.copy()
     sets = combinations(others, size)
     while wanted.any() and (batch := tuple(islice(sets, _BATCH))):
-        independent = tests.strengths(x, others, batch) <= threshold
-        for place in np.flatnonzero(independent.any(axis=0) & wanted):
+        passes = decide(tests.strengths(x, others, batch))
+        for place in np.flatnonzero(passes.any(axis=0) & wanted):
             wanted[place] = False
-            yield others[place], list(batch[int(independent[:, place].argmax())])
+            yield others[place], list(batch[int(passes[:, place].argmax())])
 
 
 def orient(adjacent: Flags, separates: Flags, context: Flags) -> Flags:

@@ -52,7 +52,7 @@ def source_of(method_file):
 def data_and_fits(experiments):
     """All data sets and records that some experiments need; what is recorded needs neither."""
     cells = [
-        (experiment.targets, condition.name, index, row.name)
+        (experiment.targets_of(row), condition.name, index, row.name)
         for experiment in experiments
         for condition in experiment.conditions
         for index in condition.indices
