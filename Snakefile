@@ -19,6 +19,7 @@ workdir: RESULTS
 include: "workflow/rules/data.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/select.smk"
+include: "workflow/rules/graphs.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/paper.smk"
@@ -42,5 +43,6 @@ rule all:
         "costs.csv",
         TABLES,
         FIGURES,
+        GRAPHS,
         expand("reproduction.{kind}", kind=["csv", "md", "tex"]),
         PAPER_TABLES,

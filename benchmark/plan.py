@@ -16,6 +16,7 @@ from benchmark.selection import Selection
 STANDARD_N = 10_000
 SECONDS_PER_HOUR = 3600
 MB_PER_GB = 1024
+RESERVED = ("consensus", "summary")  # files beside those of the rows, see benchmark.graph_files
 FIGURE_AXES = ("edges_per_node", "settings", "n", "nodes")
 
 Targets = Literal["known", "unknown"]
@@ -239,6 +240,8 @@ class Plan:
         return "published"
 
     def _row(self, name: str, key: str) -> Row:
+        if name in RESERVED:
+            raise ConfigError(f"{key}: a row cannot be called {name!r}, because a file of each data set is")
         entry = self.config["methods"].get(name, {})
         try:
             method = load_method(entry.get("method", name))

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from benchmark import methods
-from benchmark.dataset import Dataset
 from benchmark.methods import Method
 from benchmark.paper.published import load_published
 from benchmark.plan import Plan, data_path, fit_path
@@ -219,16 +218,6 @@ def test_the_record_that_the_page_shows_is_valid(tmp_path: Path) -> None:
     (tmp_path / "fit.json").write_text(json.dumps({"records": [record]}), encoding="utf-8")
     records, _ = read_records(tmp_path / "fit.json")
     assert records == [record]
-
-
-def test_the_own_data_that_the_page_shows_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    data = {"X": [[0.1, 0.2], [0.3, 0.1], [1.0, 0.0]], "setting": [0, 0, 1], "targets": [[0, 0], [1, 0]]}
-    exec(block(ADDING, "Data sets of your own", "python"), dict(data))
-    assert Dataset.load("my-data.npz").names == ("Raf", "Mek")
-    monkeypatch.setattr("benchmark.plan.ROOT", tmp_path)
-    config = configuration(**yaml.safe_load(block(ADDING, "Data sets of your own", "yaml")), run=["mine"])
-    assert list(Plan(config).conditions) == ["file-my-data"]
 
 
 def test_every_experiment_is_in_the_table_of_the_paper() -> None:

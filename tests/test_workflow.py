@@ -91,6 +91,13 @@ def test_a_run_from_data_to_report(project: Project) -> None:
 
     assert "Nothing to be done" in project.run(preset)
 
+    # All edges are in one table; drawings of a simulated data set are made on request.
+    assert set(pd.read_csv(project.results("graphs/perfect.csv"), dtype=str)["dataset"]) == {"00", "01"}
+    assert not project.results(f"graphs/perfect/{condition}").exists()
+    project.run(preset, "--", f"graphs/perfect/{condition}/01")
+    drawn = {path.name for path in project.results(f"graphs/perfect/{condition}/01").iterdir()}
+    assert {"sortnregress.csv", "sortnregress.graphml", "sortnregress.png", "summary.csv"} <= drawn
+
 
 def test_a_single_cell_by_its_path(project: Project) -> None:
     cell = "fits/known/linear-d5-e1-perfect-n300/01/empty.json"

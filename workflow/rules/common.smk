@@ -36,7 +36,7 @@ os.environ.update(
     VECLIB_MAXIMUM_THREADS="1",
 )
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
-os.environ.update(NUMBA_CACHE_DIR=str(Path(RESULTS, ".cache", "numba")))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "results" / ".cache"))  # compiled once for all presets
 
 
 def row_of(wildcards):

@@ -8,6 +8,7 @@ rule report:
         comparison="reproduction.csv",
         published=PUBLISHED,
         tables=TABLES,
+        graphs=GRAPHS,
         figures=[figure for figure in FIGURES if figure.endswith(".png")],
         template=str(PAGE / "report.html.j2"),
         captions=str(PAGE / "captions.yaml"),

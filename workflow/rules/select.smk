@@ -4,6 +4,7 @@ rule evaluate:
     output:
         metrics="metrics/{experiment}.csv",
         costs="metrics/{experiment}.costs.csv",
+        edges="graphs/{experiment}.csv",
     log:
         "logs/metrics/{experiment}.log",
     wildcard_constraints:
