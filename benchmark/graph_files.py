@@ -154,7 +154,7 @@ def _write_consensus(folder: Path, fits: dict[str, Fit], dataset: Dataset, title
         graph.add_edge(edge["from"], edge["to"], **{key: edge[key] for key in table.columns[2:]})
     _write_graphml(graph, folder / "consensus.graphml")
     least = -(-len(fits) // 2)
-    heading = f"{title}: edges that at least {least} of {len(fits)} methods have"
+    heading = f"{title}: edges of at least {least} of {len(fits)} methods"
     drawing.save(drawing.draw_consensus(dataset.names, table, title=heading), folder / "consensus.png")
 
 

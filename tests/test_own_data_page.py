@@ -86,7 +86,7 @@ def test_the_python_and_the_messages_of_the_page(tmp_path: Path, monkeypatch: py
     table.to_csv("my-genes.csv", index=False)
     for changes, message in (({}, missing), ({"control": "controll"}, misspelt)):
         with pytest.raises(DatasetError) as refused:
-            load_table("my-genes.csv", **how | changes)  # type: ignore[arg-type]
+            load_table("my-genes.csv", **how | changes)
         assert str(refused.value) == message
 
 
