@@ -31,9 +31,11 @@ from benchmark.dataset import Dataset, Fit
 from benchmark.evaluation import describe
 from benchmark.files import written_whole
 from benchmark.learned_graphs import consensus, edge_table, fit_of, missed_edges
-from benchmark.plan import Condition, Experiment, data_path, fit_path
+from benchmark.plan import Condition, Experiment, Row, data_path, fit_path
+from benchmark.recall import Recall
 from benchmark.records import Record, read_records
 from benchmark.selection import select
+from benchmark.store import combination_text
 
 ALL_COLUMNS = [
     "experiment",
@@ -73,32 +75,67 @@ def folder_path(experiment: str, condition: str, index: str) -> str:
 
 
 def shown_one_by_one(experiment: Experiment) -> list[tuple[Condition, str]]:
-    """Return the data sets whose graphs every run draws."""
+    """Return the data sets whose graphs a run draws by itself."""
     own = [condition for condition in experiment.conditions if condition.source in ("file", "sachs")]
     return [(condition, index) for condition in own for index in condition.indices]
 
 
-def selected(experiment: Experiment, condition: str, index: str, results: Path) -> list[Selected]:
-    """Read the selected record of each row of an experiment."""
+def selected(
+    experiment: Experiment, condition: str, index: str, results: Path, recall: Recall | None = None
+) -> list[Selected]:
+    """Return the selected record of each row of an experiment; with ``recall``, recorded ones where it says so."""
     found = []
     for row in experiment.rows:
-        records, _ = read_records(results / fit_path(experiment.targets, condition, index, row.name))
-        found.append(Selected(row.name, row.label, row.method.is_control, select(records, row.selection)))
+        records, _ = _records(experiment, condition, index, row, results, recall)
+        if records:
+            found.append(Selected(row.name, row.label, row.method.is_control, select(records, row.selection)))
     return found
 
 
-def edges_of(experiment: Experiment, results: Path) -> pd.DataFrame:
-    """Return the edges of all selected graphs of an experiment, one a line."""
+def edges_of(experiment: Experiment, results: Path, recall: Recall | None = None) -> pd.DataFrame:
+    """Return the edges of all selected graphs of an experiment, one a line.
+
+    A data set that was not needed, because all its fits are recorded, gives no verdicts.
+    """
     parts = [pd.DataFrame(columns=ALL_COLUMNS)]
     for condition in experiment.conditions:
         for index in condition.indices:
-            dataset = Dataset.load(results / data_path(condition.name, index))
-            for one in selected(experiment, condition.name, index, results):
-                fit = one.fit(dataset.names)
-                if fit is not None and fit.graph.any():
+            place = (experiment.targets, condition.name, index)
+            is_needed = recall is None or any(recall.to_fit(*place, row.name) for row in experiment.rows)
+            truth = Dataset.load(results / data_path(condition.name, index)).graph if is_needed else None
+            for row in experiment.rows:
+                records, names = _records(experiment, condition.name, index, row, results, recall)
+                chosen = select(records, row.selection) if records else None
+                if chosen is not None and chosen["status"] == "ok" and chosen["edges"]:
                     cell = {"experiment": experiment.name, "condition": condition.name, "dataset": index}
-                    parts.append(edge_table(fit, dataset.graph).assign(**cell, row=one.row, method=one.label))
+                    edges = edge_table(fit_of(chosen, names), truth)
+                    parts.append(edges.assign(**cell, row=row.name, method=row.label))
     return pd.concat([part[ALL_COLUMNS].astype(object) for part in parts], ignore_index=True)
+
+
+def _records(
+    experiment: Experiment, condition: str, index: str, row: Row, results: Path, recall: Recall | None
+) -> tuple[list[Record], tuple[str, ...]]:
+    """Return the records of a cell, those of this run, recorded ones or both, and the names of the variables."""
+    cell = (experiment.targets, condition, index, row.name)
+    names: tuple[str, ...] = ()
+    fitted: list[Record] = []
+    if recall is None or recall.to_fit(*cell):
+        fitted, _ = read_records(results / fit_path(*cell))
+        names = _names(results / data_path(condition, index))
+    entry = None if recall is None else recall.recalled(*cell).entry
+    if recall is None or entry is None:
+        return fitted, names
+    stored = recall.read(entry)
+    every: list[Record] = [*stored["fits"], *fitted]
+    known = {combination_text(record["hyperparameters"]): record for record in every}
+    grid = recall.plan.grid(row.name, *cell[:3])
+    return [known[combination_text(combination)] for combination in grid], tuple(stored["names"])
+
+
+def _names(path: Path) -> tuple[str, ...]:
+    with np.load(path, allow_pickle=False) as file:
+        return tuple(str(name) for name in file["names"])
 
 
 def write_folder(folder: Path, dataset: Dataset, rows: Sequence[Selected], title: str) -> None:

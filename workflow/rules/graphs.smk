@@ -4,16 +4,21 @@ GRAPHS = [
     folder_path(experiment.name, condition.name, index)
     for experiment in PLAN.experiments.values()
     for condition, index in shown_one_by_one(experiment)
+    if config["records"] != "only"  # a run that shows what is recorded makes no data sets
 ]
+
+
+def fits_of_data_set(wildcards):
+    """The records that the graphs of a data set need; what is recorded needs none."""
+    experiment = PLAN.experiments[wildcards.experiment]
+    cells = [(experiment.targets, wildcards.condition, wildcards.index, row.name) for row in experiment.rows]
+    return [fit_path(*cell) for cell in cells if RECALL.to_fit(*cell)]
 
 
 rule graphs:
     input:
         data=lambda wildcards: data_path(wildcards.condition, wildcards.index),
-        fits=lambda wildcards: [
-            fit_path(PLAN.experiments[wildcards.experiment].targets, wildcards.condition, wildcards.index, row.name)
-            for row in PLAN.experiments[wildcards.experiment].rows
-        ],
+        fits=fits_of_data_set,
     output:
         directory("graphs/{experiment}/{condition}/{index}"),
     log:
@@ -28,6 +33,7 @@ rule graphs:
         rows=lambda wildcards: [
             (row.name, row.label, row.selection) for row in PLAN.experiments[wildcards.experiment].rows
         ],
+        recorded=lambda wildcards: RECALL.fingerprint([PLAN.experiments[wildcards.experiment]]),
         source=fingerprint(
             *(LIBRARY / f"{name}.py" for name in ("graph_files", "learned_graphs", "drawing", "layout", "selection"))
         ),
