@@ -12,7 +12,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
 CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
 
-.PHONY: help env env-dev env-r quick small paper run published-data report pack unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r quick small paper run published-data report plan pack unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
@@ -20,6 +20,7 @@ help:
 	@echo "make published-data          bring in the paper's own data sets (553 MB) ahead of a run that uses them;"
 	@echo "                             SOURCE=<git URL, git directory or folder> takes them from a copy"
 	@echo "make report PRESET=small     bring the report of a preset up to date"
+	@echo "make plan PRESET=small       what is recorded, done and left of a preset, in core-hours; CORES=32 for other machines"
 	@echo "make paper                   the paper's tables and figures as far as they are recorded; fits nothing"
 	@echo "make pack PRESET=small       add the finished cells of a preset to records/ (REPLACE=1: also where they differ)"
 	@echo "make unlock PRESET=small     after a crash or kill -9; then run again, and it goes on where it was"
@@ -66,6 +67,9 @@ published-data: env
 report: env
 	$(SNAKEMAKE) -- report.html
 	@echo "The report: results/$(PRESET)/report.html"
+
+plan: env
+	@$(BIN)/python -m benchmark.cost $(PRESET) --cores $(CORES)
 
 pack: env
 	@$(BIN)/python -m benchmark.pack $(PRESET) $(if $(REPLACE),--replace)

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from snakemake.logging import logger
+
 from benchmark.config import ConfigError
+from benchmark.cost import summary
 from benchmark.plan import Plan, data_path, fit_path
 from benchmark.provenance import fingerprint, source_fingerprint
 from benchmark.recall import Recall
@@ -84,3 +87,6 @@ def keep_log_in_results():
 
 
 keep_log_in_results()
+
+if workflow.is_main_process:
+    logger.info(summary(PLAN, RECALL, Path(RESULTS)))

@@ -1,0 +1,210 @@
+"""What a run will cost, from what its fits cost before: ``python -m benchmark.cost PRESET``, or ``make plan``.
+
+A fit's cost is that of the recorded or finished fits most like it: of the same row on the same condition, else of the
+same method on data of as many nodes, else of the same method at all. Costs are CPU seconds: one fit uses one core.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmark.config import ConfigError, load_config
+from benchmark.methods import ROOT, MethodError
+from benchmark.plan import Plan, fit_path
+from benchmark.recall import Recall
+from benchmark.records import RecordError, read_records
+from benchmark.store import Store, StoreError
+
+SECONDS_PER_JOB = 1.0  # a job's own start, beside its fits
+SECONDS_PER_HOUR = 3600
+
+
+class Job(NamedTuple):
+    """The fits of one cell that a plan still needs."""
+
+    experiment: str
+    targets: str
+    condition: str
+    dataset: str
+    row: str
+    method: str
+    fits: int
+    is_done: bool
+
+
+class Line(NamedTuple):
+    """One line of the plan: what an experiment needs of a row."""
+
+    experiment: str
+    row: str
+    recorded: int
+    done: int
+    jobs: int
+    fits: int
+    hours: float | None  # None: nothing like it was ever fitted
+
+
+class UnitCosts:
+    """CPU seconds of a fit, from cells whose cost is known."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+    def add(self, row: str, method: str, targets: str, condition: str, seconds: float, fits: int) -> None:
+        """Take a cell's fits into account."""
+        for place in _places(row, method, targets, condition):
+            self._known[place][0] += seconds
+            self._known[place][1] += fits
+
+    def seconds(self, row: str, method: str, targets: str, condition: str) -> float | None:
+        """Return the mean cost of the fits that are most like one; None where there are none."""
+        for place in _places(row, method, targets, condition):
+            if place in self._known:
+                total, fits = self._known[place]
+                return total / fits
+        return None
+
+
+def _places(row: str, method: str, targets: str, condition: str) -> list[tuple[str, ...]]:
+    """Return what a fit's cost depends on, the nearest first."""
+    size = "-".join(part for part in condition.split("-") if re.fullmatch(r"[dn]\d+", part))
+    density = "-".join(part for part in condition.split("-") if re.fullmatch(r"[dne]\d+(\.\d+)?", part))
+    return [
+        ("condition", row, targets, condition),
+        ("density", row, targets, density),
+        ("size", row, targets, size),
+        ("size", method, targets, size),
+        ("size", method, "any", size),
+        ("method", method),
+    ]
+
+
+def jobs_of(plan: Plan, recall: Recall, results: Path) -> Iterator[Job]:
+    """Yield each cell of a plan once; one that is recorded has no fits."""
+    seen = set()
+    for experiment in plan.experiments.values():
+        for condition in experiment.conditions:
+            for index in condition.indices:
+                for row in experiment.rows:
+                    cell = (experiment.targets, condition.name, index, row.name)
+                    if cell not in seen:
+                        seen.add(cell)
+                        fits = len(recall.to_fit(*cell))
+                        is_done = fits > 0 and (results / fit_path(*cell)).exists()
+                        yield Job(experiment.name, *cell, row.method.name, fits, is_done)
+
+
+def unit_costs(store: Store, results: Path, jobs: list[Job]) -> UnitCosts:
+    """Return what fits cost, in the records and in the finished part of a run."""
+    costs = UnitCosts()
+    for entry in store.entries.values():
+        costs.add(entry.row, entry.method, entry.targets, entry.condition, entry.cpu_seconds, entry.fits)
+    for job in jobs:
+        if job.is_done:
+            try:
+                records, _ = read_records(results / fit_path(*job[1:5]))
+            except RecordError:
+                continue  # whoever needs it will say so
+            spent = sum(record.get("cpu_seconds") or record.get("seconds") or 0.0 for record in records)
+            costs.add(job.row, job.method, job.targets, job.condition, spent, len(records))
+    return costs
+
+
+def lines_of(jobs: list[Job], costs: UnitCosts) -> list[Line]:
+    """Return the plan by experiment and row."""
+    grouped: dict[tuple[str, str], list[Job]] = defaultdict(list)
+    for job in jobs:
+        grouped[job.experiment, job.row].append(job)
+    lines = []
+    for (experiment, row), group in grouped.items():
+        left = [job for job in group if job.fits and not job.is_done]
+        hours: float | None = 0.0
+        for job in left:
+            unit = costs.seconds(job.row, job.method, job.targets, job.condition)
+            hours = None if unit is None or hours is None else hours + (unit * job.fits + SECONDS_PER_JOB) / 3600
+        recorded = sum(job.fits == 0 for job in group)
+        done = sum(job.is_done for job in group)
+        lines.append(Line(experiment, row, recorded, done, len(left), sum(job.fits for job in left), hours))
+    return lines
+
+
+def describe(lines: list[Line], cores: int, finished: list[float], now: float) -> str:
+    """Return the plan as a table with its sums; ``finished``: when the cells that are done were written."""
+    header = ("experiment", "method", "recorded", "done", "to fit", "fits", "core-hours")
+    rows: list[tuple[str, ...]] = [header]
+    for line in lines:
+        counts = (f"{count:,}" for count in (line.recorded, line.done, line.jobs, line.fits))
+        rows.append((line.experiment, line.row, *counts, "?" if line.hours is None else f"{line.hours:.2f}"))
+    known = sum(line.hours or 0.0 for line in lines)
+    unknown = sorted({line.row for line in lines if line.hours is None})
+    total = [sum(getattr(line, name) for line in lines) for name in ("recorded", "done", "jobs", "fits")]
+    rows.append(("all", "", *(f"{count:,}" for count in total), f"{known:.2f}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    text = [_aligned(row, widths) for row in rows]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    jobs = total[2]
+    text.append("")
+    text.append(
+        f"{jobs:,} jobs with {total[3]:,} fits are left: {known:.1f} core-hours, {known / cores:.1f} hours on "
+        f"{cores} core{'s' if cores > 1 else ''}."
+    )
+    if unknown:
+        text.append(f"Not counted, because no fit like them is recorded: {', '.join(unknown)}.")
+    if jobs and finished:
+        ends = time.strftime("%Y-%m-%d %H:%M", time.localtime(now + known / cores * SECONDS_PER_HOUR))
+        share = total[1] / (total[1] + jobs)
+        last = (now - max(finished)) / 60
+        text.append(
+            f"{share:.0%} of the jobs are done, the last one {last:.0f} minutes ago; the rest would end {ends}."
+        )
+    return "\n".join(text)
+
+
+def summary(plan: Plan, recall: Recall, results: Path) -> str:
+    """Return in one sentence what a run has to fit."""
+    store = recall.store or Store()
+    jobs = list(jobs_of(plan, recall, results))
+    lines = lines_of(jobs, unit_costs(store, results, jobs))
+    recorded, done, left, fits = (sum(getattr(line, name) for line in lines) for name in Line._fields[2:6])
+    unknown = sum(line.hours is None for line in lines)
+    known = sum(line.hours or 0.0 for line in lines)
+    more = f", and {unknown} rows of unknown cost" if unknown else ""
+    return (
+        f"Cells: {recorded:,} recorded, {done:,} done, {left:,} to be fitted ({fits:,} fits, about {known:.1f} "
+        f"core-hours{more})"
+    )
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
+    justify: list[Callable[[str, int], str]] = [str.ljust, str.ljust, *[str.rjust] * 5]
+    return "  ".join(put(text, width) for put, text, width in zip(justify, row, widths, strict=True)).rstrip()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the plan of a preset."""
+    parser = argparse.ArgumentParser(prog="python -m benchmark.cost", description=__doc__.splitlines()[0])
+    parser.add_argument("preset", help="paper, or the name of a file in presets/")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="how many fits run at once")
+    options = parser.parse_args(arguments)
+    try:
+        plan = Plan(load_config(options.preset))
+        results = ROOT / "results" / plan.config["preset"]
+        store = Store()
+        jobs = list(jobs_of(plan, Recall(plan, store), results))
+        costs = unit_costs(store, results, jobs)
+    except (ConfigError, MethodError, StoreError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    finished = [(results / fit_path(*job[1:5])).stat().st_mtime for job in jobs if job.is_done]
+    print(describe(lines_of(jobs, costs), options.cores, finished, time.time()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""What a run will cost: from recorded and finished fits, with what is recorded and done taken off."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.cost import UnitCosts, describe, jobs_of, lines_of, summary, unit_costs
+from benchmark.pack import pack
+from benchmark.recall import Recall
+from benchmark.store import Store
+from tests.runs import CELL, finish, small_plan
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    results, folder = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("records")
+    finish(small_plan(), results)
+    pack(small_plan(), results, Store(folder))
+    return Store(folder)
+
+
+def test_the_cost_of_the_most_similar_fits_is_taken() -> None:
+    costs = UnitCosts()
+    assert costs.seconds("cam", "cam", "known", "nn-d10-e1-perfect") is None
+    costs.add("cam-fixed", "cam", "known", "linear-d50-e1-perfect", 900.0, 1)
+    assert costs.seconds("cam", "cam", "unknown", "nn-d10-e1-perfect") == 900.0
+    costs.add("cam", "cam", "known", "linear-d10-e4-perfect", 80.0, 10)
+    assert costs.seconds("cam", "cam", "known", "nn-d10-e1-imperfect") == 8.0
+    costs.add("cam", "cam", "known", "linear-d10-e1-perfect", 20.0, 10)
+    assert costs.seconds("cam", "cam", "known", "nn-d10-e1-perfect") == 2.0
+    costs.add("cam", "cam", "known", "nn-d10-e1-perfect", 30.0, 10)
+    assert costs.seconds("cam", "cam", "known", "nn-d10-e1-perfect") == 3.0
+    assert costs.seconds("cam", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(1030 / 31)
+
+
+def test_recorded_and_finished_cells_are_not_to_be_fitted(store: Store, tmp_path: Path) -> None:
+    plan = small_plan("reuse", datasets=4)
+    jobs = list(jobs_of(plan, Recall(plan, store), tmp_path))
+    lines = {line.row: line for line in lines_of(jobs, unit_costs(store, tmp_path, jobs))}
+    assert (lines["empty"].recorded, lines["empty"].jobs, lines["empty"].fits) == (2, 2, 2)
+    assert (lines["sortnregress"].recorded, lines["sortnregress"].jobs, lines["sortnregress"].fits) == (2, 2, 12)
+    # 0.25 CPU seconds a fit; whatever a job costs beside its fits comes on top.
+    assert lines["sortnregress"].hours is not None
+    assert 12 * 0.25 <= lines["sortnregress"].hours * 3600 < 12 * 0.25 + 2 * 10
+
+    finish(small_plan(), tmp_path)
+    fresh = small_plan("off", datasets=4)
+    jobs = list(jobs_of(fresh, Recall(fresh), tmp_path))
+    lines = {line.row: line for line in lines_of(jobs, unit_costs(Store(tmp_path / "none"), tmp_path, jobs))}
+    assert (lines["sortnregress"].recorded, lines["sortnregress"].done, lines["sortnregress"].jobs) == (0, 2, 2)
+
+
+def test_a_plan_says_what_is_left_and_when_it_ends(store: Store, tmp_path: Path) -> None:
+    plan = small_plan("reuse", rows=("sortnregress", "random"), datasets=3)
+    recall = Recall(plan, store)
+    jobs = list(jobs_of(plan, recall, tmp_path))
+    lines = lines_of(jobs, unit_costs(store, tmp_path, jobs))
+    text = describe(lines, 2, [], 0.0)
+    assert text.splitlines()[0].split() == [
+        "experiment",
+        "method",
+        "recorded",
+        "done",
+        "to",
+        "fit",
+        "fits",
+        "core-hours",
+    ]
+    assert "mine        random               0     0       3     3           ?" in text
+    assert "4 jobs with 9 fits are left" in text
+    assert "on 2 cores" in text
+    assert "no fit like them is recorded: random" in text
+    assert "of the jobs are done" not in text
+    running = [line._replace(done=1) for line in lines[:1]]
+    assert "50% of the jobs are done, the last one 10 minutes ago" in describe(running, 1, [400.0, 300.0], 1000.0)
+    assert summary(plan, recall, tmp_path) == (
+        "Cells: 2 recorded, 0 done, 4 to be fitted (9 fits, about 0.0 core-hours, and 1 rows of unknown cost)"
+    )
+
+
+def test_a_finished_cell_that_cannot_be_read_costs_nothing_else(store: Store, tmp_path: Path) -> None:
+    finish(small_plan(), tmp_path)
+    (tmp_path / CELL).write_text("{", encoding="utf-8")
+    plan = small_plan()
+    assert "4 done" in summary(plan, Recall(plan), tmp_path)
