@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from benchmark.evaluation import COST_COLUMNS
 from benchmark.paper.reproduction import compare, coverage
 from benchmark.plan import Experiment, Plan, figure_axes
+from benchmark.report.failures import SECTION, failure_line
 from benchmark.report.images import WIDEST, picture
 from benchmark.report.overview import first_row, panels
 from benchmark.report.results import NOT_RUN, Cell, Published, report_parts
@@ -318,3 +320,24 @@ def test_the_sentence_on_coverage_is_that_of_the_comparison(rows: int) -> None:
     plan.experiments = {"perfect": shown}
     metrics = metric_frame(metric_rows(shown, PLACE, by, {"shd": [1.0, 2.0]})[: 2 * rows])
     assert coverage(compare(plan, metrics)).startswith("1 of the paper's" if rows else "None of the paper's")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "line"),
+    [
+        (["ok"] * 3, "Fits: all 3 ended with a graph."),
+        (
+            ["timeout", "error", "timeout"],
+            "Fits: 3 of 3 failed (2 timeout, 1 error); section 'Failed fits' of results/mine/report.html says why; "
+            "make retry PRESET=mine runs them again.",
+        ),
+    ],
+)
+def test_a_run_ends_with_a_line_on_its_failures(tmp_path: Path, statuses: list[str], line: str) -> None:
+    results = tmp_path / "mine"
+    results.mkdir()
+    fits = [one | {"status": status} for one, status in zip(cost_rows(PERFECT), statuses, strict=False)]
+    # An experiment that shares a cell lists it again.
+    pd.DataFrame([*fits, fits[0]], columns=COST_COLUMNS).to_csv(results / "costs.csv", index=False)
+    assert failure_line(results) == line
+    assert f"<h2>{SECTION} " in report(results, [PERFECT], fits)

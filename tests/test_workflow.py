@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -89,7 +90,9 @@ def test_a_run_from_data_to_report(project: Project) -> None:
     assert "http://" not in page
     assert "https://" not in page
 
-    assert "Nothing to be done" in project.run(preset)
+    told = project.run(preset)
+    assert "Nothing to be done" in told
+    assert re.search(r"Fits: all \d+ ended with a graph\.", told)
 
     # All edges are in one table; drawings of a simulated data set are made on request.
     assert set(pd.read_csv(project.results("graphs/perfect.csv"), dtype=str)["dataset"]) == {"00", "01"}
@@ -127,7 +130,8 @@ def test_a_failed_fit_is_a_row_and_editing_a_method_runs_it_again(project: Proje
     experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}}
     preset = project.preset(experiments={"perfect": experiment | {"methods": ["empty", "failing"]}})
     project.write("baselines/failing.py", FAILING)
-    project.run(preset)
+    told = project.run(preset)
+    assert "Fits: 2 of 6 failed (2 error); section 'Failed fits' of results/tiny/report.html says why" in told
     table = project.results("tables/perfect-linear.md").read_text(encoding="utf-8")
     assert "| Failing | – (0/2) | – (0/2) |" in table
     page = project.results("report.html").read_text(encoding="utf-8")
@@ -136,7 +140,9 @@ def test_a_failed_fit_is_a_row_and_editing_a_method_runs_it_again(project: Proje
     other = project.results("fits/known/linear-d5-e1-perfect-n300/00/empty.json")
     untouched = other.stat().st_mtime_ns
     project.write("baselines/failing.py", "# a comment alone changes nothing\n" + FAILING)
-    assert "Nothing to be done" in project.run(preset)
+    told = project.run(preset)
+    assert "Nothing to be done" in told
+    assert "Fits: 2 of 6 failed" in told
     project.write("baselines/failing.py", FAILING.replace("x == 1", "x == 3"))
     project.run(preset)
     assert "(0/2)" not in project.results("tables/perfect-linear.md").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from benchmark.evaluation import read_table
 from benchmark.paper.published import load_published
 from benchmark.paper.reproduction import KEYS, VERDICTS, coverage, read_comparison
 from benchmark.plan import Experiment, Plan, figure_axes
+from benchmark.report.failures import SECTION, count_failures, failure_rows, unique_fits
 from benchmark.report.images import Picture, picture
 from benchmark.report.overview import anchor, first_row, ours_text, panels
 from benchmark.report.results import Part, Published, paper_text, report_parts
@@ -41,7 +42,7 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
     metrics, costs = read_table(results / "metrics.csv"), read_table(results / "costs.csv")
     comparison = read_comparison(results / "reproduction.csv")
     published = Published(comparison)
-    fits = costs.drop_duplicates(["path", "hyperparameters"])
+    fits = unique_fits(costs)
     shown_panels = panels(plan, comparison)
     # The page's own style and script are trusted text; whatever a run says is escaped.
     environment = jinja2.Environment(
@@ -64,10 +65,11 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
         experiments=[_experiment(one, metrics, published, results) for one in plan.experiments.values()],
         comparison=_comparison_rows(comparison),
         failures=failure_rows(fits),
-        failure_counts=fits.loc[fits["status"] != "ok", "status"].value_counts().to_dict(),
+        failure_counts=count_failures(fits),
         costs=_cost_rows(fits),
         configuration=yaml.safe_dump(plan.config, sort_keys=False, width=110),
         versions=_versions(results),
+        failed_fits=SECTION,
         longest_open=LONGEST_OPEN,
         most_failures=MOST_FAILURES,
     )
@@ -125,24 +127,6 @@ def _comparison_rows(comparison: pd.DataFrame) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def failure_rows(fits: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the failed fits; combinations of one cell that failed alike are one row."""
-    failed = fits[fits["status"] != "ok"]
-    totals = fits.groupby("path").size()
-    return [
-        {
-            "path": path,
-            "log": f"logs/{path.removesuffix('.json')}.log",
-            "status": status,
-            "reason": reason,
-            "hyperparameters": same["hyperparameters"].iloc[0],
-            "count": len(same),
-            "of": int(totals[path]),
-        }
-        for (path, status, reason), same in failed.groupby(["path", "status", "reason"], sort=False)
-    ]
 
 
 def _cost_rows(fits: pd.DataFrame) -> list[list[tuple[str, float | str]]]:

@@ -26,3 +26,10 @@ rule report:
         "Write the report"
     script:
         "../scripts/report.py"
+
+
+onsuccess:
+    from benchmark.report.failures import failure_line
+
+    if Path("costs.csv").exists():
+        print(failure_line(Path.cwd()), file=sys.stderr)
