@@ -238,18 +238,21 @@ def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame) -> s
     simulation = layout.conditions[0].simulation
     counts = sorted({condition.datasets for condition in layout.conditions})
     if not simulation:
-        return f"{title}: one data set each, as given."
+        return f"{title}: one data set each, as given. {_engines(metrics)}"
     mechanism = MECHANISM_NAMES[simulation["mechanism"]]
     over = "one data set" if counts == [1] else f"{counts[0]} data sets per condition"
     statistic = "value on" if counts == [1] else "mean ± standard deviation over"
     over += "; precision where a method named a target" if layout.targets else ""
-    others = metrics[~metrics["engine"].isin(["python", ""]) & metrics["engine"].notna()]
-    engines = [f"{name} ({', '.join(dict.fromkeys(of['method']))})" for name, of in others.groupby("engine")]
     conventions = dict.fromkeys(f"`{condition.simulation['convention']}`" for condition in layout.conditions)
     named = f"data convention{'s' if len(conventions) > 1 else ''} {' and '.join(conventions)}"
-    return f"{title}: {mechanism} data, {statistic} {over}; {named}." + (
-        f" Engines other than Python: {', '.join(engines)}." if engines else ""
-    )
+    return f"{title}: {mechanism} data, {statistic} {over}; {named}. {_engines(metrics)}"
+
+
+def _engines(metrics: pd.DataFrame) -> str:
+    """Say which engines ran the methods; Python, where nothing else is said."""
+    others = metrics[~metrics["engine"].isin(["python", ""]) & metrics["engine"].notna()]
+    named = [f"{name} ({', '.join(dict.fromkeys(of['method']))})" for name, of in others.groupby("engine")]
+    return f"Engines: {', '.join(named)}; otherwise python." if named else "Engine: python."
 
 
 def to_markdown(table: Table) -> str:

@@ -1,6 +1,7 @@
 """DCDI as one estimator: ``DCDI(density="gaussian", sparsity=0.1).fit(dataset) -> Fit``."""
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from dcdi.training import Member, Schedule, train
 PROBABILITY_DIGITS = 6
 HELDOUT_SHARE = 0.2
 PROGRESS_SECONDS = 60.0
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA, AMD, and either under Windows
 
 
 class ConvergenceError(RuntimeError):
@@ -218,6 +220,8 @@ def _split(dataset: Dataset, seed: int) -> npt.NDArray[np.bool_]:
 
 
 def _has_gpu() -> bool:
+    if not any(os.path.exists(device) for device in GPU_DEVICES):
+        return False  # without torch, whose import takes as long as a small fit
     import torch
 
     return torch.cuda.is_available()

@@ -413,7 +413,7 @@ def test_seeds_of_cells_depend_on_nothing_else() -> None:
     turned["experiments"]["perfect"]["methods"].reverse()
     other = Plan(turned)
     shared = [(name, "02") for name in quick.conditions]
-    assert len(shared) == len(quick.conditions) > 8
+    assert len(shared) == len(quick.conditions) >= 5
     for cell in shared:
         assert paper.data_seed(*cell) == quick.data_seed(*cell) == other.data_seed(*cell)
         for name in quick.rows:

@@ -257,9 +257,10 @@ def test_published_rows_stand_beside_the_data_of_the_paper_only() -> None:
 
 def test_one_table_per_mechanism() -> None:
     names = [name for shown in Plan(configuration("quick")).experiments.values() for name in table_layouts(shown)]
-    mechanisms = ("linear", "nn")
-    expected = [f"{name}-{m}" for name in ("perfect", "imperfect", "unknown") for m in mechanisms]
-    assert names == [*expected, "unknown-linear-targets", "unknown-nn-targets", "sachs"]
+    expected = [f"{name}-nn" for name in ("perfect", "ablation_perfect", "imperfect", "unknown", "unknown")]
+    assert names == [*expected[:-1], f"{expected[-1]}-targets", "sachs"]
+    layouts = table_layouts(Plan(configuration()).experiments["perfect"])
+    assert list(layouts) == [f"perfect-{mechanism}" for mechanism in ("linear", "anm", "nn")]
 
 
 @pytest.mark.parametrize("convention", ["released", "as_written"])
@@ -273,11 +274,15 @@ def test_the_caption_names_convention_and_number_of_data_sets(convention: str) -
     assert "as given" in sachs.caption
 
 
-def test_the_caption_names_engines_other_than_python() -> None:
+def test_the_caption_names_the_engines() -> None:
     shown = experiment(PLACES, [row("a")])
     rows = metric_rows(shown, PLACES[0], shown.rows[0], {"shd": [1.0] * 3, "sid": [1.0] * 3}, engine="R pcalg")
     (made,) = build_tables(shown, metric_frame(rows))
-    assert made.caption.endswith("Engines other than Python: R pcalg (a).")
+    assert made.caption.endswith("Engines: R pcalg (a); otherwise python.")
+    by = row("a")
+    sachs = experiment([SACHS], [by])
+    (made,) = build_tables(sachs, metric_frame(metric_rows(sachs, SACHS, by, {"shd": [1.0]})))
+    assert made.caption.endswith("as given. Engine: python.")
 
 
 def test_headings_tell_conditions_apart() -> None:
