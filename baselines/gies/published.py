@@ -6,8 +6,6 @@ coefficients come from Adagrad on random batches, stopped when the held-out erro
 such a fit is that error: it ranks the penalties of one data set and is no likelihood.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -24,54 +22,40 @@ LONGEST = 100_000
 Array = npt.NDArray[np.float64]
 
 
-class HeldoutError:
-    """The criterion for the graphs of one data set; a graph that several penalties share is fitted once."""
+def heldout_errors(dataset: Dataset, graphs: list[npt.NDArray[np.int8]]) -> list[float]:
+    """Return the lowest held-out error that training reaches with each graph; all see the same batches."""
+    assert dataset.heldout is not None
+    distinct = list({graph.tobytes(): graph for graph in graphs}.values())
+    edges = np.stack(distinct).astype(np.float64)
+    X, free = dataset.X[dataset.training], ~dataset.targeted[dataset.training]
+    heldout = _moments(dataset.X[dataset.heldout], ~dataset.targeted[dataset.heldout])
+    rng = np.random.default_rng(SEED)
+    weights, squares = np.zeros_like(edges), np.zeros_like(edges)
+    lowest, left = np.full(len(edges), np.inf), np.full(len(edges), PATIENCE)
+    for _ in range(LONGEST):
+        rows = rng.choice(len(X), size=min(BATCH, len(X)), replace=False, shuffle=False)
+        gradient = -edges * _products(_moments(X[rows], free[rows]), weights)[0]
+        squares += gradient**2
+        weights -= RATE * gradient / (np.sqrt(squares) + STABLE)
+        errors = _products(heldout, weights)[1]
+        better = (left > 0) & (errors < lowest - IMPROVEMENT)
+        lowest, left = np.where(better, errors, lowest), np.where(better, PATIENCE, left - 1)
+        if left.max() <= 0:
+            break
+    of_graph = {graph.tobytes(): float(error) for graph, error in zip(distinct, lowest, strict=True)}
+    return [of_graph[graph.tobytes()] for graph in graphs]
 
-    def __init__(self, dataset: Dataset) -> None:
-        assert dataset.heldout is not None
-        self._X = dataset.X[dataset.training]
-        self._free = (~dataset.targeted[dataset.training]).astype(np.float64)  # a variable counts where it is no target
-        self._rng = np.random.default_rng(SEED)
-        self._batches: list[npt.NDArray[np.int64]] = []
-        X, free = dataset.X[dataset.heldout], (~dataset.targeted[dataset.heldout]).astype(np.float64)
-        self._count = np.maximum(free.sum(axis=0), 1.0)
-        self._gram = np.stack([X.T @ (X * free[:, j, None]) for j in range(dataset.d)])
-        self._known: dict[bytes, float] = {}
 
-    def of(self, graph: npt.ArrayLike) -> float:
-        """Return the lowest held-out error of a graph that training reaches."""
-        edges = np.asarray(graph, dtype=np.float64)
-        key = edges.tobytes()
-        if key not in self._known:
-            self._known[key] = self._train(edges)
-        return self._known[key]
+def _moments(X: Array, free: npt.NDArray[np.bool_]) -> Array:
+    """Return the mean products [j x d x d] of all variables over the rows in which j is no target, divided by d."""
+    n, d = X.shape
+    shares = free / np.maximum(free.sum(axis=0), 1) / d
+    products: Array = (X.T @ (shares[:, :, None] * X[:, None, :]).reshape(n, d * d)).reshape(d, d, d)
+    return products.transpose(1, 0, 2)
 
-    def _train(self, edges: Array) -> float:
-        weights = np.zeros_like(edges)
-        squares = np.zeros_like(edges)
-        lowest, left = np.inf, PATIENCE
-        for X, share in self._drawn():
-            gradient = -edges * (X.T @ ((X - X @ weights) * share))
-            squares += gradient**2
-            weights -= RATE * gradient / (np.sqrt(squares) + STABLE)
-            error = self._error(weights)
-            lowest, left = (error, PATIENCE) if error < lowest - IMPROVEMENT else (lowest, left - 1)
-            if left == 0:
-                break
-        return float(lowest)
 
-    def _drawn(self) -> Iterator[tuple[Array, Array]]:
-        """Yield batches, the same for every graph: rows, and the weight of each residual in the mean error."""
-        for number in range(LONGEST):
-            if number == len(self._batches):
-                size = min(BATCH, len(self._X))
-                self._batches.append(self._rng.choice(len(self._X), size, replace=False, shuffle=False))
-            rows = self._batches[number]
-            free = self._free[rows]
-            yield self._X[rows], free / np.maximum(free.sum(axis=0), 1.0) / free.shape[1]
-
-    def _error(self, weights: Array) -> float:
-        """Return half the mean squared held-out error of each variable, averaged over the variables."""
-        residual = np.eye(len(weights)) - weights
-        squares = np.einsum("aj,jab,bj->j", residual, self._gram, residual, optimize=False)
-        return float(np.mean(0.5 * squares / self._count))
+def _products(moments: Array, weights: Array) -> tuple[Array, Array]:
+    """Return for each graph the mean products of variables and residuals [graphs x d x d], and half the mean square."""
+    residual = np.eye(weights.shape[-1]) - weights
+    with_residual = np.matmul(moments, residual.transpose(2, 1, 0)).transpose(2, 1, 0)
+    return with_residual, 0.5 * np.sum(residual * with_residual, axis=(1, 2))
