@@ -15,7 +15,7 @@ from scipy.special import erfc
 from baselines import gies, igsp, jci_pc, ut_igsp
 from baselines._shared.ci_tests import Memo
 from baselines.gies.published import heldout_errors
-from baselines.igsp.published import OldArc, OldDag, OldSearch, ShiftedArcs, by_targets
+from baselines.igsp.published import OldArc, OldDag, OldSearch, ShiftedArcs, by_targets, old_search
 from baselines.igsp.search import covered_arcs, target_sets
 from baselines.jci_pc.published import independent_as_text, place_in_random_order
 from benchmark.dataset import Dataset, DatasetError
@@ -209,7 +209,7 @@ class Recorder:
 def test_the_shifted_question() -> None:
     """Asked about 3 -> 1 with setting 4 on node 3: node 1 given variable number 3, counted from 0, in setting 1."""
     recorder = Recorder(0)
-    search = OldSearch(5, Memo(recorder), 0.5, random.Random(1), 0.5)
+    search = OldSearch(5, Memo(recorder), 0.5, random.Random(1), 0.5, frozenset())
     arcs = ShiftedArcs(search, [frozenset({0}), frozenset({1}), frozenset({2}), frozenset({3})])
     arcs.may_reverse(3, 1)
     assert recorder.asked == [(1, 1, (3,))]
@@ -224,6 +224,17 @@ def test_igsp_as_published_has_no_more_settings_than_variables() -> None:
     data = Dataset(X, np.arange(40) % 4, [[0, 0], [1, 0], [0, 1], [1, 1]])
     with pytest.raises(DatasetError, match="3 settings for 2 variables"):
         igsp.fit(data, seed=0, alpha=0.01, variant="published")
+
+
+def test_marginals_pass_under_kernels_where_samples_differ_in_size() -> None:
+    data = Dataset(np.zeros((7, 2)), [0, 0, 0, 1, 1, 1, 2], [[0, 0], [1, 0], [0, 1]])
+    tests = Memo(Recorder(0))
+    search = old_search(data, tests, "kci", 0.999)
+    assert (search.starting_level, search.untested) == (0.999, frozenset({2}))
+    assert search.invariant(0, 2, 0)
+    assert not search.invariant(0, 1, 0)
+    assert not search.invariant(0, 2, 1 << 1)
+    assert old_search(data, tests, "gauss", 0.1).untested == frozenset()
 
 
 def test_settings_are_numbered_by_their_targets() -> None:
@@ -241,7 +252,7 @@ def test_arcs_are_hashed_as_in_python_37() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_old_dags_have_the_arcs_of_their_parents(seed: int) -> None:
-    search = OldSearch(7, Memo(Recorder(seed)), 0.4, random.Random(seed), 0.4)
+    search = OldSearch(7, Memo(Recorder(seed)), 0.4, random.Random(seed), 0.4, frozenset())
     dag = next(search.starts())
     for step in range(30):
         assert isinstance(dag, OldDag)

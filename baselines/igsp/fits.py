@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from baselines._shared.ci_tests import make_tests
 from baselines._shared.variants import SOUND, is_published
-from baselines.igsp.published import SEED, OldSearch
+from baselines.igsp.published import old_search
 from baselines.igsp.search import Dag, Search, all_arcs
 from benchmark.dataset import Dataset, DatasetError, Fit
 
@@ -53,12 +53,12 @@ def sweep_alphas(
 
             yield library_fit(dataset, seed, alpha, test, known_targets)
             continue
+        data, run = prepared(published)
         if published:
-            starting_level = 2 * alpha if test == "gauss" else alpha
-            search: Search = OldSearch(dataset.d, tests(test, True), alpha, random.Random(SEED), starting_level)
+            search: Search = old_search(data, tests(test, True), test, alpha)
         else:
-            search = Search(dataset.d, tests(test, False), alpha, random.Random(seed))
-        dag, targets = prepared(published)[1](search)
+            search = Search(data.d, tests(test, False), alpha, random.Random(seed))
+        dag, targets = run(search)
         graph = np.zeros((dataset.d, dataset.d), dtype=np.int8)
         for i, j in all_arcs(dag):
             graph[i, j] = 1

@@ -1,11 +1,13 @@
 """IGSP and UT-IGSP as the paper's authors ran them: the library ``causaldag`` of June 2020, on the training rows.
 
-That library differs in three ways from today's, which :mod:`baselines.igsp.search` follows:
+That library differs in four ways from :mod:`baselines.igsp.search` and its tests:
 
 - Where IGSP asks whether an intervention on i leaves j unchanged, the arguments are shifted: it tests j given the
   *variable* that has the setting's number, and in the *first* setting. (This error lasted from May 2019 to October
   2020.) The authors numbered the settings by their targets, those with equal targets being one.
 - With partial correlations, the starting graph is thresholded by one-sided p-values: at twice the level.
+- With kernels, a variable's own distribution always passes as unchanged in a setting of another size than the
+  observational one: the width of the kernel over the two labels is then 0, and nothing compares with NaN.
 - Covered arcs are visited in the order of a Python set. It depends on how Python hashes pairs of numbers, which
   changed in version 3.8; the authors had 3.7.
 
@@ -14,6 +16,7 @@ arc round whose cause is a known target of a setting that leaves the effect, giv
 published figures of UT-IGSP are not those of hidden targets.
 """
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +24,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from baselines._shared.ci_tests import Memo
 from baselines._shared.variants import training_rows
 from baselines.igsp.search import Arc, Dag, InterventionalArcs, Search, members, sparsest, target_sets, ut_igsp
 from benchmark.dataset import Dataset, DatasetError
@@ -56,6 +60,11 @@ class OldSearch(Search):
     """Starting points and moves of the library in 2020."""
 
     starting_level: float
+    untested: frozenset[int]  # settings in which a variable's own distribution passes as unchanged
+
+    def invariant(self, i: int, setting: int, given: int) -> bool:
+        """See :class:`Search`."""
+        return (not given and setting in self.untested) or super().invariant(i, setting, given)
 
     def linked(self, i: int, j: int, others: int) -> bool:
         """See :class:`Search`."""
@@ -100,6 +109,14 @@ class ShiftedArcs(InterventionalArcs):
         variable = setting - 1  # the library counted settings from 0
         # Given the variable itself, the library compared rounding errors and found them changed four times in five.
         return variable != j and self.search.invariant(j, 1, 1 << variable)
+
+
+def old_search(data: Dataset, tests: Memo, test: str, alpha: float) -> OldSearch:
+    """Return the search over the data as the authors called it."""
+    sizes = np.bincount(data.setting)
+    unequal = frozenset(np.flatnonzero(sizes != sizes[0]).tolist())
+    starting_level, untested = (2 * alpha, frozenset[int]()) if test == "gauss" else (alpha, unequal)
+    return OldSearch(data.d, tests, alpha, random.Random(SEED), starting_level, untested)
 
 
 def igsp_of_2020(dataset: Dataset) -> tuple[Dataset, Callable[[Search], tuple[Dag, None]]]:
