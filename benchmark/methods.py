@@ -38,6 +38,7 @@ and, where it helps,
 import difflib
 import functools
 import importlib
+import importlib.util
 import inspect
 import itertools
 import sys
@@ -125,7 +126,11 @@ def load_method(name: str) -> Method:
         close = difflib.get_close_matches(name, files, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise MethodError(f"there is no method {name!r}.{hint} There are: {', '.join(sorted(files))}")
-    file = files[name]
+    return load_method_file(name, files[name])
+
+
+def load_method_file(name: str, file: Path) -> Method:
+    """Return the method that a file describes, also one outside the project."""
     if file.suffix == ".smk":
         return Method(name, name, file, frozenset(SETTINGS), "heldout", fit=None)
     module = _import(file)
@@ -184,9 +189,20 @@ def _import(file: Path) -> ModuleType:
         sys.path.insert(0, str(ROOT))
     path = file.parent if file.name == "__init__.py" else file.with_suffix("")
     try:
+        if not file.is_relative_to(ROOT):
+            return _import_outside(file)
         return importlib.import_module(".".join(path.relative_to(ROOT).parts))
     except Exception as error:
         raise MethodError(f"{file}: it cannot be imported ({type(error).__name__}: {error})") from error
+
+
+def _import_outside(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise ImportError("it is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _check_module(module: ModuleType, file: Path) -> None:
