@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-LONGEST_TEXT = 4_000
+LONGEST_TEXT = 2_000
 MOST_ENTRIES = 100_000
 DEEPEST = 20
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

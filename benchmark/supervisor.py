@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 2.0
 _MOST_PROCESSES = 500
 _LONGEST_MESSAGE = 2**27
-_LONGEST_LOG = 5 * 2**20
+_LONGEST_LOG = 2**20
 _COSTS = ("seconds", "cpu_seconds", "peak_memory_mb")
 
 Message = dict[str, Any]

@@ -1,7 +1,9 @@
 """Fixtures: a copy of the project, the files that the README shows, and methods without a file."""
 
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +23,14 @@ def project(tmp_path: Path) -> Project:
         else:
             shutil.copy(source, tmp_path / part)
     return Project(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> bool:
+    """Whether this system lets a process have views of its own of processes and folders."""
+    user = [] if os.geteuid() == 0 else ["--map-current-user"]
+    command = ["unshare", *user, "--mount", "--pid", "--fork", "--mount-proc", "true"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="session")
