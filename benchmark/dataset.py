@@ -238,6 +238,8 @@ class Dataset:
             raise DatasetError(f"{path}: there is no such file") from None
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DatasetError(f"{path}: this is not a readable .npz file ({error})") from None
+        if "problem" in stored:
+            raise DatasetError(str(stored["problem"]))
         for name in ("X", "setting"):
             if name not in stored:
                 raise DatasetError(f"{path}: field '{name}' is missing; the file has {', '.join(sorted(stored))}")
@@ -258,6 +260,12 @@ class Dataset:
             )
         except DatasetError as error:
             raise DatasetError(f"{path}: {error}") from None
+
+
+def save_problem(path: str | os.PathLike[str], problem: str) -> None:
+    """Write, in the place of a data set that cannot be used, a file that says why; to load it is an error."""
+    with written_whole(path) as file:
+        np.savez(file, problem=np.array(problem))
 
 
 @dataclass(frozen=True, eq=False)

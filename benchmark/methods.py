@@ -81,6 +81,7 @@ class Method:
     environment: str = "benchmark"
     r_engines: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    problem: str = ""
 
     def grid(self, seed: int, overrides: dict[str, Any] | None = None) -> Grid:
         """Return the combinations of hyperparameters; ``seed`` serves random searches.
@@ -153,6 +154,15 @@ def load_method_file(name: str, file: Path) -> Method:
     )
 
 
+def broken_method(name: str, file: Path, problem: str) -> Method:
+    """Return a method that cannot be used: it has one combination, whose fits fail with the problem as reason."""
+
+    def fit(dataset: Dataset, *, seed: int, **_: Any) -> Fit:
+        raise MethodError(problem)
+
+    return Method(name, name, file, frozenset(SETTINGS), {}, fit, problem=problem)
+
+
 def product(space: dict[str, Any]) -> Grid:
     """Return all combinations of a space; a single value stands for a list of one.
 
@@ -179,7 +189,8 @@ def _named(fit: Callable[..., Fit]) -> Callable[..., Fit]:
 
     @functools.wraps(fit, assigned=("__doc__",), updated=())
     def named(dataset: Dataset, **arguments: Any) -> Fit:
-        return fit(dataset, **arguments).with_names(dataset.names)
+        made = fit(dataset, **arguments)
+        return made.with_names(dataset.names) if isinstance(made, Fit) else made  # the runner says what is wrong
 
     return named
 
@@ -211,7 +222,9 @@ def _check_module(module: ModuleType, file: Path) -> None:
         missing.append("SPACE")
     if missing:
         raise MethodError(f"{file}: it does not define {', '.join(missing)}; see docs/adding-a-method.md")
-    unknown = sorted(set(module.SUPPORTS) - set(SETTINGS))
+    if not isinstance(module.LABEL, str):
+        raise MethodError(f"{file}: LABEL is {module.LABEL!r}; expected text")
+    unknown = sorted(set(map(str, module.SUPPORTS)) - set(SETTINGS))
     if unknown:
         raise MethodError(f"{file}: SUPPORTS has {unknown[0]!r}; expected settings out of {', '.join(SETTINGS)}")
     if module.SELECTION != "heldout" and not isinstance(module.SELECTION, dict):

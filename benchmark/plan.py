@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.config import ConfigError, check_schema
-from benchmark.methods import ROOT, Grid, Method, MethodError, load_method, product
+from benchmark.inspection import SECONDS as INSPECTION_SECONDS
+from benchmark.inspection import problems
+from benchmark.methods import ROOT, Grid, Method, MethodError, available, broken_method, load_method, product
 from benchmark.own_data import TABLE_KEYS, check_files
 from benchmark.seeds import seed
 from benchmark.selection import Selection
@@ -17,6 +19,7 @@ STANDARD_N = 10_000
 SECONDS_PER_HOUR = 3600
 MB_PER_GB = 1024
 RESERVED = ("consensus", "summary")  # files beside those of the rows, see benchmark.graph_files
+START_MINUTES = 10
 FIGURE_AXES = ("edges_per_node", "settings", "n", "nodes")
 
 Targets = Literal["known", "unknown"]
@@ -58,6 +61,7 @@ class Row:
     seconds: float
     memory_mb: float
     targets: Targets | None = None  # what it is told in place of what the experiment says
+    start_seconds: float = 600.0
 
     @property
     def environment(self) -> str:
@@ -111,6 +115,7 @@ class Plan:
         for name in config["run"]:
             if name not in config["experiments"]:
                 raise ConfigError(f"run: there is no experiment {name!r}.{_hint(name, config['experiments'])}")
+        self._problems = self._inspect_methods()
         self.experiments = {name: self._experiment(name) for name in config["run"]}
         self.conditions: dict[str, Condition] = {}
         for experiment in self.experiments.values():
@@ -125,6 +130,17 @@ class Plan:
                 if known.datasets < condition.datasets:
                     self.conditions[condition.name] = condition
         self.rows = {row.name: row for experiment in self.experiments.values() for row in experiment.rows}
+
+    def _inspect_methods(self) -> dict[str, str]:
+        """Return what is wrong with methods that this configuration names, found out in a process of its own."""
+        rows = {row for name in self.config["run"] for row in self.config["experiments"][name]["methods"]}
+        named = {self.config["methods"].get(row, {}).get("method", row) for row in rows}
+        seconds = min(INSPECTION_SECONDS, self._limits({})["start_minutes"] * 60)
+        return problems({name: file for name, file in available().items() if name in named}, seconds)
+
+    def _limits(self, entry: dict[str, Any]) -> dict[str, Any]:
+        limits: dict[str, Any] = {"start_minutes": START_MINUTES} | self.config["limits"] | entry.get("limits", {})
+        return limits
 
     def _experiment(self, name: str) -> Experiment:
         entry = self.config["experiments"][name]
@@ -243,8 +259,11 @@ class Plan:
         if name in RESERVED:
             raise ConfigError(f"{key}: a row cannot be called {name!r}, because a file of each data set is")
         entry = self.config["methods"].get(name, {})
+        wanted = entry.get("method", name)
+        if wanted in self._problems:
+            return self._broken_row(name, broken_method(wanted, available()[wanted], self._problems[wanted]))
         try:
-            method = load_method(entry.get("method", name))
+            method = load_method(wanted)
         except MethodError as error:
             where = f"methods.{name}.method" if "method" in entry else key
             raise ConfigError(f"{where}: {error}") from None
@@ -258,7 +277,7 @@ class Plan:
                     f"it has {listed}"
                 )
             _check_values(f"methods.{name}.hyperparameters.{hyperparameter}", values)
-        limits = self.config["limits"] | entry.get("limits", {})
+        limits = self._limits(entry)
         row = Row(
             name=name,
             label=entry.get("label", method.label),
@@ -268,10 +287,17 @@ class Plan:
             seconds=limits["hours"] * SECONDS_PER_HOUR,
             memory_mb=limits["memory_gb"] * MB_PER_GB,
             targets=entry.get("targets"),
+            start_seconds=limits["start_minutes"] * 60,
         )
         if isinstance(row.selection, dict) and method.fit is not None:
             self._check_fixed(row)
         return row
+
+    def _broken_row(self, name: str, method: Method) -> Row:
+        entry = self.config["methods"].get(name, {})
+        limits = self._limits(entry)
+        seconds, memory_mb = limits["hours"] * SECONDS_PER_HOUR, limits["memory_gb"] * MB_PER_GB
+        return Row(name, entry.get("label", name), method, {}, {}, seconds, memory_mb, entry.get("targets"))
 
     def _check_fixed(self, row: Row) -> None:
         fixed = dict(row.selection) if isinstance(row.selection, dict) else {}

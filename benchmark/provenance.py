@@ -133,7 +133,10 @@ class _Module(NamedTuple):
 
 @cache
 def _read(source: bytes) -> _Module:
-    tree = ast.parse(source)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Module(hashlib.sha256(source).hexdigest(), (), frozenset())  # what it means, nobody can say
     imports: list[tuple[int, str]] = []
     texts: set[str] = set()
     for node in ast.walk(tree):

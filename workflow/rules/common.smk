@@ -1,4 +1,5 @@
 import functools
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,9 @@ from benchmark.store import StoreError
 ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "benchmark"
 
+RESULTS = str(ROOT / "results" / str(config.get("preset", "")))
+os.environ["BENCHMARK_CACHE"] = str(Path(RESULTS, ".cache"))
+
 try:
     PLAN = Plan(config)
     RECALL = Recall(PLAN)
@@ -25,8 +29,6 @@ except ConfigError as error:
     raise WorkflowError(f"configuration: {error}") from None
 except StoreError as error:
     raise WorkflowError(f"records: {error}") from None
-
-RESULTS = str(ROOT / "results" / config["preset"])
 
 # One fit uses one core: 32 jobs with 32 threads each would fight.
 os.environ.update(
@@ -40,6 +42,10 @@ os.environ.update(
 )
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "results" / ".cache"))  # compiled once for all presets
+# Files with a truth that no fit may read; not a parameter, so that another file runs nothing finished again.
+OWN = [condition for condition in PLAN.conditions.values() if condition.file is not None]
+TRUTHS = [path for own in OWN for path in (own.file, (own.table or {}).get("truth")) if path is not None]
+os.environ.update(BENCHMARK_HIDDEN=json.dumps(list(map(str, TRUTHS))))
 
 
 def row_of(wildcards):

@@ -1,5 +1,9 @@
+from math import ceil
+
 EXTERNAL_RULES = sorted({str(row.method.file) for row in PLAN.rows.values() if row.method.fit is None})
 PYTHON_ROWS = [name for name, row in PLAN.rows.items() if row.method.fit is not None]
+
+RUNNER_MB = 300
 
 
 rule fit:
@@ -18,10 +22,16 @@ rule fit:
     threads: 1
     resources:
         # What one fit may use; not a parameter, so that raising a limit runs nothing finished again.
-        fit_seconds=lambda wildcards: int(row_of(wildcards).seconds),
-        mem_mb=lambda wildcards: int(row_of(wildcards).memory_mb),
+        fit_seconds=lambda wildcards: ceil(row_of(wildcards).seconds),
+        fit_memory_mb=lambda wildcards: ceil(row_of(wildcards).memory_mb),
+        start_seconds=lambda wildcards: ceil(row_of(wildcards).start_seconds),
+        # What a scheduler sets aside: the fit, and the processes that look after it.
+        mem_mb=lambda wildcards: ceil(row_of(wildcards).memory_mb) + RUNNER_MB,
     params:
         method=lambda wildcards: row_of(wildcards).method.name,
+        packages=lambda wildcards: list(row_of(wildcards).method.packages),
+        r_engines=lambda wildcards: list(row_of(wildcards).method.r_engines),
+        problem=lambda wildcards: row_of(wildcards).method.problem,
         # A recorded cell that is asked for by its path is fitted as a whole.
         grid=lambda wildcards: (
             RECALL.to_fit(wildcards.targets, wildcards.condition, wildcards.index, wildcards.row)
