@@ -12,7 +12,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
 CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
 
-.PHONY: help env env-dev env-r quick small paper run published-data report plan pack unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r quick small paper run published-data report plan pack retry unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
@@ -23,6 +23,7 @@ help:
 	@echo "make plan PRESET=small       what is recorded, done and left of a preset, in core-hours; CORES=32 for other machines"
 	@echo "make paper                   the paper's tables and figures as far as they are recorded; fits nothing"
 	@echo "make pack PRESET=small       add the finished cells of a preset to records/ (REPLACE=1: also where they differ)"
+	@echo "make retry PRESET=small      run the failed fits of a preset again, and only those"
 	@echo "make unlock PRESET=small     after a crash or kill -9; then run again, and it goes on where it was"
 	@echo "make test | test-slow        fast tests | the others"
 	@echo "make lint | format           check | fix the style"
@@ -73,6 +74,10 @@ plan: env
 
 pack: env
 	@$(BIN)/python -m benchmark.pack $(PRESET) $(if $(REPLACE),--replace)
+
+retry: env
+	$(BIN)/python -m benchmark.retry results/$(PRESET)
+	@$(MAKE) --no-print-directory run PRESET=$(PRESET)
 
 unlock: env
 	$(SNAKEMAKE) --unlock

@@ -32,8 +32,7 @@ def share(dataset: Dataset) -> tuple[int, dict[str, Any]]:
         values = getattr(dataset, name)
         if values is not None:
             content = np.ascontiguousarray(values)
-            os.pwrite(descriptor, b"\0", offset)
-            _write_all(descriptor, memoryview(content).cast("B"), offset)
+            _write_all(descriptor, content.tobytes(), offset)
             arrays[name] = {"dtype": content.dtype.str, "shape": content.shape, "offset": offset}
             offset += -(-content.nbytes // _ALIGNED) * _ALIGNED
     os.pwrite(descriptor, b"\0", offset)
@@ -81,9 +80,7 @@ def unpack(delivered: dict[str, Any], nodes: int, settings: int) -> Fit:
         info = dict(delivered["info"])
         if delivered["cpdag"] is not None:
             info["cpdag"] = np.array(delivered["cpdag"], dtype=np.int8)
-        fit = Fit(
-            np.array(delivered["graph"]), delivered["kind"], delivered["heldout_nll"], delivered["targets"], info
-        )
+        fit = Fit(np.array(delivered["graph"]), delivered["kind"], delivered["heldout_nll"], delivered["targets"], info)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DeliveryError(str(error)) from None
     if fit.graph.shape != (nodes, nodes):
@@ -106,10 +103,11 @@ def _array(memory: mmap.mmap, stored: dict[str, Any]) -> npt.NDArray[Any]:
     return np.frombuffer(memory, dtype, count, stored["offset"]).reshape(shape)
 
 
-def _write_all(descriptor: int, content: memoryview, offset: int) -> None:
-    while content:
-        written = os.pwrite(descriptor, content[: 2**30], offset)
-        content, offset = content[written:], offset + written
+def _write_all(descriptor: int, content: bytes, offset: int) -> None:
+    left = memoryview(content)
+    while left:
+        written = os.pwrite(descriptor, left, offset)
+        left, offset = left[written:], offset + written
 
 
 def _unnamed_file() -> int:

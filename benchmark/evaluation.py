@@ -1,19 +1,22 @@
 """Turn the records of an experiment into metrics and costs: long tables, one value a row."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.dataset import Dataset
+from benchmark.dataset import Dataset, DatasetError
 from benchmark.metrics import edge_counts, f1, shd, shd_cpdag, sid, target_counts
+from benchmark.plain import clean
 from benchmark.plan import Condition, Experiment, Row, data_path, fit_path
 from benchmark.recall import Recall
-from benchmark.records import Record, RecordError, read_records, to_graph
-from benchmark.selection import choose
+from benchmark.records import Record, RecordError, checked, failed, read_records, to_graph
+from benchmark.selection import Choice, choose
 from benchmark.store import RecordedFit, combination_text
 
+LONGEST_ENGINE = 40
 CELL = ["experiment", "condition", "setting", "mechanism", "nodes", "edges_per_node", "n", "settings", "convention"]
 # In the order of a record's rows.
 METRICS = (
@@ -80,7 +83,8 @@ class Measured(NamedTuple):
 def evaluate(experiment: Experiment, results: Path, recall: Recall | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the metrics and the costs of an experiment, in an order that does not depend on how it ran.
 
-    With ``recall``, cells come from the records as it says; without, all of them from the results.
+    With ``recall``, cells come from the records as it says; without, all of them from the results. A data set or a file
+    of records that cannot be used makes rows without values, whose costs give the reason.
     """
     metrics: list[dict[str, Any]] = []
     costs: list[dict[str, Any]] = []
@@ -88,12 +92,14 @@ def evaluate(experiment: Experiment, results: Path, recall: Recall | None = None
         for index in condition.indices:
             cells = [(experiment.targets_of(row), condition.name, index, row.name) for row in experiment.rows]
             is_needed = recall is None or any(recall.to_fit(*cell) for cell in cells)
-            dataset = Dataset.load(results / data_path(condition.name, index)) if is_needed else None
+            dataset = _dataset(results / data_path(condition.name, index)) if is_needed else None
             for row in experiment.rows:
                 fits, size = _fits(experiment, condition, index, row, dataset, results, recall)
                 cell = _cell(experiment, condition, size) | {"dataset": index, "row": row.name, "method": row.label}
-                metrics += _metric_rows(cell, fits, row, results)
-                costs += [_cost_row(cell, fit) for fit in fits]
+                chosen = _choose(fits, row)
+                metrics += _metric_rows(cell, chosen)
+                unseen = [fit for _, fit in chosen if not any(fit is known for known in fits)]
+                costs += [_cost_row(cell, fit) for fit in [*fits, *unseen]]
     return pd.DataFrame(metrics, columns=METRIC_COLUMNS), pd.DataFrame(costs, columns=COST_COLUMNS)
 
 
@@ -102,37 +108,83 @@ def _fits(
     condition: Condition,
     index: str,
     row: Row,
-    dataset: Dataset | None,
+    dataset: Dataset | DatasetError | None,
     results: Path,
     recall: Recall | None,
 ) -> tuple[list[Measured], Size]:
     """Return the fits of a cell: those of this run, recorded ones, or both in the order of the grid."""
     cell = (experiment.targets_of(row), condition.name, index, row.name)
     fitted: list[Measured] = []
-    size = Size(0, 0, 0)
-    if dataset is not None:
-        size = Size(dataset.d, dataset.n, dataset.settings - 1)
-        if recall is None or recall.to_fit(*cell):
-            hidden = experiment.setting(condition).endswith("unknown")
-            fitted = _fitted(fit_path(*cell), results, dataset, hidden=hidden)
+    size = _size(condition, dataset)
+    if dataset is not None and (recall is None or recall.to_fit(*cell)):
+        hidden = experiment.setting(condition).endswith("unknown")
+        fitted = _fitted(fit_path(*cell), results, dataset, hidden=hidden)
     entry = None if recall is None else recall.recalled(*cell).entry
     if recall is None or entry is None:
         return fitted, size
     stored = recall.read(entry)
     size = Size(stored["nodes"], stored["n"], stored["settings"])
-    note = recall.note(entry, None if row.method.data == "twin" else dataset)
+    own = dataset if isinstance(dataset, Dataset) and row.method.data != "twin" else None
+    note = recall.note(entry, own)
     every = [Measured(fit, _recorded_metrics(fit), note, f"records/{entry.shard}") for fit in stored["fits"]] + fitted
     known = {combination_text(fit.record["hyperparameters"]): fit for fit in every}
-    grid = recall.plan.grid(row.name, *cell[:3])
-    return [known[combination_text(combination)] for combination in grid], size
+    grid = [combination_text(combination) for combination in recall.plan.grid(row.name, *cell[:3])]
+    # A file that cannot be read has one failure for all that it should hold.
+    others = [fit for fit in fitted if combination_text(fit.record["hyperparameters"]) not in grid]
+    return [known[combination] for combination in grid if combination in known] + others, size
 
 
-def _fitted(path: str, results: Path, dataset: Dataset, *, hidden: bool) -> list[Measured]:
-    records, _ = read_records(results / path)
+def _dataset(path: Path) -> Dataset | DatasetError:
+    """Return a data set, or why there is none."""
     try:
-        return [Measured(record, measure(record, dataset, hidden=hidden), "", path) for record in records]
-    except (RecordError, ValueError) as error:
-        raise RecordError(f"{results / path}: {error}") from error
+        return Dataset.load(path)
+    except DatasetError as error:
+        return error
+
+
+def _size(condition: Condition, dataset: Dataset | DatasetError | None) -> Size:
+    """Return the size of a data set; of one that cannot be read, what the condition says."""
+    if isinstance(dataset, Dataset):
+        return Size(dataset.d, dataset.n, dataset.settings - 1)
+    if dataset is None:
+        return Size(0, 0, 0)
+    simulation = condition.simulation
+    nodes = int(simulation.get("nodes", 0))
+    return Size(nodes, int(simulation.get("n", 0)), int(simulation.get("settings", nodes)))
+
+
+def _fitted(path: str, results: Path, dataset: Dataset | DatasetError, *, hidden: bool) -> list[Measured]:
+    """Return the fits of a file; those that cannot be used as failures with the reason."""
+    try:
+        records, _ = read_records(results / path)
+    except (RecordError, OSError) as error:
+        records = [failed("error", clean(str(error)), {}, None, None)]
+    if isinstance(dataset, DatasetError):
+        found = [failed("error", clean(str(dataset)), record["hyperparameters"], None, None) for record in records]
+        return [Measured(record, _no_values(hidden=hidden), "", path) for record in found]
+    found = [checked(record, dataset.names, dataset.settings) for record in records]
+    return [Measured(record, measure(record, dataset, hidden=hidden), "", path) for record in found]
+
+
+def all_failed(experiment: Experiment, reason: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the metrics and the costs of an experiment that could not be evaluated: its rows, without a value."""
+    metrics: list[dict[str, Any]] = []
+    costs: list[dict[str, Any]] = []
+    for condition in experiment.conditions:
+        hidden = experiment.setting(condition).endswith("unknown")
+        size = _size(condition, DatasetError(reason))
+        for index, row in itertools.product(condition.indices, experiment.rows):
+            path = fit_path(experiment.targets_of(row), condition.name, index, row.name)
+            failure = Measured(failed("error", reason, {}, None, None), _no_values(hidden=hidden), "", path)
+            cell = _cell(experiment, condition, size) | {"dataset": index, "row": row.name, "method": row.label}
+            metrics += _metric_rows(cell, [("selected", failure)])
+            costs.append(_cost_row(cell, failure))
+    return pd.DataFrame(metrics, columns=METRIC_COLUMNS), pd.DataFrame(costs, columns=COST_COLUMNS)
+
+
+def _no_values(*, hidden: bool) -> dict[str, float | None]:
+    """All metrics of a data set that cannot be read, without a value."""
+    return {name: None for name in METRICS if hidden or not name.startswith("target_")}
 
 
 def _recorded_metrics(fit: RecordedFit) -> dict[str, float | None]:
@@ -173,24 +225,25 @@ def _cell(experiment: Experiment, condition: Condition, size: Size) -> dict[str,
     }
 
 
-def _metric_rows(cell: dict[str, Any], fits: list[Measured], row: Row, results: Path) -> list[dict[str, Any]]:
+def _choose(fits: list[Measured], row: Row) -> list[tuple[Choice, Measured]]:
+    """Return the fits to report; one that says why none can be chosen has no values."""
     if not fits:
         return []  # neither recorded nor to be fitted
     of = {id(fit.record): fit for fit in fits}
-    knows_truth = "shd" in fits[0].metrics
-    distances = [fit.metrics["shd"] for fit in fits] if knows_truth else None
-    try:
-        chosen = choose([fit.record for fit in fits], row.selection, distances)
-    except ValueError as error:
-        raise RecordError(f"{results / fits[0].path}: {error}") from error
+    distances = [fit.metrics["shd"] for fit in fits] if "shd" in fits[0].metrics else None
+    chosen = choose([fit.record for fit in fits], row.selection, distances)
+    without = fits[0]._replace(metrics=dict.fromkeys(fits[0].metrics))
+    return [(choice, of.get(id(record)) or without._replace(record=record)) for choice, record in chosen]
+
+
+def _metric_rows(cell: dict[str, Any], chosen: list[tuple[Choice, Measured]]) -> list[dict[str, Any]]:
     rows = []
-    for choice, record in chosen:
-        fit = of[id(record)]
+    for choice, fit in chosen:
         shown = cell | {
-            "engine": _engine(record),
+            "engine": _engine(fit.record),
             "choice": choice,
-            "hyperparameters": describe(record["hyperparameters"]),
-            "status": record["status"],
+            "hyperparameters": describe(fit.record["hyperparameters"]),
+            "status": fit.record["status"],
             "recorded": fit.recorded,
         }
         rows += [shown | {"metric": metric, "value": value} for metric, value in fit.metrics.items()]
@@ -242,4 +295,5 @@ def _cost_row(cell: dict[str, Any], fit: Measured) -> dict[str, Any]:
 
 
 def _engine(record: Record) -> str:
-    return str((record.get("info") or {}).get("engine", "python"))
+    """Return the engine's name, short enough for a table."""
+    return " ".join(clean(str((record.get("info") or {}).get("engine", "python")), LONGEST_ENGINE).split())

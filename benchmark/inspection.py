@@ -58,7 +58,9 @@ def _one_process(names: list[str], files: dict[str, Path], seconds: float) -> tu
     """Return the verdicts that a process came to, in order, and how it ended before the next one."""
     receiver, sender = os.pipe()
     command = [sys.executable, "-P", "-m", "benchmark.inspection", str(sender)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    }
     process = subprocess.Popen(
         [*command, *(str(part) for name in names for part in (name, files[name]))],
         stdin=subprocess.DEVNULL,
@@ -77,9 +79,8 @@ def _one_process(names: list[str], files: dict[str, Path], seconds: float) -> tu
             left = deadline - time.monotonic()
             if left <= 0:
                 return verdicts, f"import or space() did not end within {seconds:.0f} s"
-            if not select.select([receiver], [], [], min(left, 0.2))[0]:
-                if process.poll() is None:
-                    continue
+            if not select.select([receiver], [], [], min(left, 0.2))[0] and process.poll() is None:
+                continue
             content = os.read(receiver, 2**16)
             if not content:
                 return verdicts, f"import or space() ended the process (exit code {process.wait()})"
@@ -102,7 +103,9 @@ def _verdict(name: str, file: Path) -> str:
         if not isinstance(grid, list) or not all(isinstance(combination, dict) for combination in grid):
             return f"{file}: space() returned {type(grid).__name__}; expected a list of dicts"
         if not grid:
-            return f"{file}: it has no combination of hyperparameters; expected at least one ({{}} where there are none)"
+            return (
+                f"{file}: it has no combination of hyperparameters; expected at least one ({{}} where there are none)"
+            )
         method.hyperparameters()
     except MethodError as error:
         return str(error)

@@ -12,7 +12,7 @@ from typing import Any
 from benchmark.files import written_whole
 from benchmark.methods import Grid
 from benchmark.plain import plain
-from benchmark.records import Record, RecordError, read_records
+from benchmark.records import Record, RecordError, for_file, read_records
 
 # Records may be taken up only by a run of the same method, source, seed and data set.
 KEY = ("method", "source", "seed", "data")
@@ -64,7 +64,7 @@ class Kept:
             lines = self._path.read_bytes().split(b"\n")
         except OSError:
             return []
-        content = []
+        content: list[Any] = []
         for line in lines[:-1]:  # what follows the last end of a line was cut off
             try:
                 content.append(json.loads(line))
@@ -72,14 +72,16 @@ class Kept:
                 break
         if not content or content[0] != self._key:
             return []
-        return [record for record in content[1:] if isinstance(record, dict) and "hyperparameters" in record]
+        records: list[Any] = content[1:]
+        return [record for record in records if isinstance(record, dict) and "hyperparameters" in record]
 
 
 def write_partial(path: Path, key: dict[str, Any], records: list[Record]) -> None:
     """Write the file of kept records anew, whole or not at all."""
     with written_whole(path) as file:
-        for entry in (key, *records):
-            file.write(_line(entry))
+        file.write(json.dumps(key).encode() + b"\n")
+        for record in records:
+            file.write(_line(record))
 
 
 def forget_failures(results: Path) -> int:
@@ -104,5 +106,5 @@ def forget_failures(results: Path) -> int:
     return count
 
 
-def _line(entry: Any) -> bytes:
-    return json.dumps(plain(entry), allow_nan=False).encode() + b"\n"
+def _line(record: Record) -> bytes:
+    return json.dumps(for_file(record), allow_nan=False).encode() + b"\n"

@@ -190,7 +190,9 @@ def _named(fit: Callable[..., Fit]) -> Callable[..., Fit]:
     @functools.wraps(fit, assigned=("__doc__",), updated=())
     def named(dataset: Dataset, **arguments: Any) -> Fit:
         made = fit(dataset, **arguments)
-        return made.with_names(dataset.names) if isinstance(made, Fit) else made  # the runner says what is wrong
+        # What is no fit of this data set, the runner refuses and says why.
+        suits = isinstance(made, Fit) and made.graph.shape == (dataset.d, dataset.d)
+        return made.with_names(dataset.names) if suits else made
 
     return named
 

@@ -10,7 +10,7 @@ DEEPEST = 20
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def plain(value: Any, *, finite: bool = True) -> Any:
+def plain(value: Any, *, finite: bool = True, most: int = MOST_ENTRIES) -> Any:
     """Return what JSON can hold: numbers, text, lists and dicts; with ``finite``, null for NaN and infinite numbers.
 
     Arrays and tensors become lists, other objects their text. What is too long, too large, too deep or refers to
@@ -19,7 +19,7 @@ def plain(value: Any, *, finite: bool = True) -> Any:
     >>> plain({"loss": float("nan"), 1: (2, {3})})
     {'loss': None, '1': [2, '{3}']}
     """
-    left = [MOST_ENTRIES]
+    left = [most]
 
     def convert(entry: Any, depth: int) -> Any:
         left[0] -= 1

@@ -16,7 +16,8 @@ def children(pid: int) -> list[int]:
     try:
         # Linux lists them; to look through all processes would cost more the busier the machine is.
         listed = [
-            Path("/proc", str(pid), "task", thread, "children").read_text() for thread in os.listdir(f"/proc/{pid}/task")
+            Path("/proc", str(pid), "task", thread, "children").read_text()
+            for thread in os.listdir(f"/proc/{pid}/task")
         ]
         return [int(child) for text in listed for child in text.split()]
     except OSError:

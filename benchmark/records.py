@@ -6,14 +6,17 @@ Edges are pairs of names [from, to]. A failed fit is a record too, with a status
 import json
 import math
 import os
+import sys
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmark.dataset import Fit
 from benchmark.files import written_whole
+from benchmark.graphs import find_cycle
+from benchmark.plain import clean, describe_error, plain
 
 Status = Literal["ok", "timeout", "memory", "error"]
 FORMAT = 1
@@ -113,19 +116,76 @@ def to_graph(edges: list[list[str]], names: tuple[str, ...]) -> npt.NDArray[np.i
     return graph
 
 
+def checked(record: Record, names: tuple[str, ...], settings: int) -> Record:
+    """Return a record as it is or, where it cannot be what a method found on this data set, as one that failed."""
+    described: Any = record["hyperparameters"]
+    combination = described if isinstance(described, dict) else {"hyperparameters": clean(str(described))}
+    costs = [_number_or_none(record.get(name)) for name in ("seconds", "peak_memory_mb", "cpu_seconds")]
+    try:
+        if record["status"] in get_args(Status) and record["status"] != "ok":
+            return failed(record["status"], clean(str(record.get("reason", ""))), combination, *costs)
+        _check_result(record, names, settings)
+    except Exception as error:  # whatever an external program wrote there
+        reason = str(error) if isinstance(error, RecordError) else describe_error(error)
+        return failed("error", clean(reason), combination, *costs)
+    return record
+
+
+def _check_result(record: Record, names: tuple[str, ...], settings: int) -> None:
+    if record["status"] != "ok":
+        raise RecordError(f"field 'status': {record['status']!r}; expected one of {', '.join(get_args(Status))}")
+    if not isinstance(record["hyperparameters"], dict):
+        raise RecordError("field 'hyperparameters': expected an object")
+    cycle = find_cycle(to_graph(record["edges"] or [], names))
+    if cycle:
+        path = " -> ".join(names[node] for node in cycle)
+        raise RecordError(f"field 'edges': not a DAG, it has the cycle {path}")
+    to_graph(record.get("cpdag") or [], names)
+    score = record["heldout_nll"]
+    if score is not None and _number_or_none(score) is None:
+        raise RecordError(f"field 'heldout_nll': {score!r}; expected a finite number or null")
+    if record.get("targets") is not None:
+        targets = np.array(record["targets"], dtype=float)
+        if targets.shape != (settings, len(names)):
+            raise RecordError(f"field 'targets': shape {targets.shape}; expected {(settings, len(names))}")
+        if not ((targets >= 0) & (targets <= 1)).all():
+            raise RecordError("field 'targets': not all between 0 and 1")
+    if not isinstance(record.get("info") or {}, dict):
+        raise RecordError("field 'info': expected an object")
+
+
+def _number_or_none(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
+
+
 def write_records(path: str | os.PathLike[str], records: list[Record], provenance: dict[str, Any]) -> None:
     """Write the records of one data set and method, whole or not at all."""
-    content = {"format": FORMAT, "conventions": "edges are [from, to]", "provenance": provenance, "records": records}
-    text = json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
+    content = {
+        "format": FORMAT,
+        "conventions": "edges are [from, to]",
+        "provenance": plain(provenance),
+        "records": [for_file(record) for record in records],
+    }
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     with written_whole(path) as file:
         file.write(text.encode())
+
+
+def for_file(record: Record) -> dict[str, Any]:
+    """Return a record as JSON can hold it: graphs whole and by their exact names, the rest plain and not too long."""
+    whole: dict[str, Any] = {name: value for name, value in record.items() if name in ("edges", "cpdag")}
+    numbers = plain(record.get("targets"), most=sys.maxsize) if "targets" in record else None
+    rest = {name: value for name, value in record.items() if name not in whole and name != "targets"}
+    made = plain(rest) | whole | ({"targets": numbers} if "targets" in record else {})
+    return {name: made[name] for name in record}
 
 
 def read_records(path: str | os.PathLike[str]) -> tuple[list[Record], dict[str, Any]]:
     """Read the records of one data set and method and where they come from."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}: it is not JSON ({error})") from None
     records = content.get("records") if isinstance(content, dict) else None
     if not isinstance(records, list) or not records:
@@ -144,16 +204,3 @@ def read_records(path: str | os.PathLike[str]) -> tuple[list[Record], dict[str, 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold: no numpy values, and null where a number is NaN or infinite."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)

@@ -13,7 +13,7 @@ grid
 import math
 from typing import Any, Literal
 
-from benchmark.records import Record
+from benchmark.records import Record, failed
 
 Choice = Literal["selected", "best_shd", "grid"]
 Selection = Literal["heldout"] | dict[str, Any]
@@ -38,19 +38,22 @@ def select(records: list[Record], selection: Selection) -> Record:
     """Return the record that held-out score or fixed values choose; the first of equals.
 
     Failed fits and scores that are no finite number do not take part. Where no fit succeeded, it is the first one
-    that failed.
+    that failed; where none can be chosen, it is a failure that says why.
     """
     if selection != "heldout":
         matching = [record for record in records if _matches(record["hyperparameters"], selection)]
-        if not matching:
-            raise ValueError(f"no combination has the fixed values {selection}")
-        return matching[0]
+        if matching:
+            return matching[0]
+        if all(record["status"] != "ok" for record in records):
+            return records[0]
+        return failed("error", f"no combination has the fixed values {selection}", {}, None, None)
     succeeded = [record for record in records if record["status"] == "ok"]
     scored = [record for record in succeeded if math.isfinite(_score(record))]
     if scored:
         return min(scored, key=_score)
     if len(records) > 1 and succeeded:
-        raise ValueError("the method is selected by held-out score, but none of its fits has one")
+        reason = "the method is selected by held-out score, but none of its fits has a finite one"
+        return failed("error", reason, {}, None, None)
     return records[0]
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from benchmark.dataset import Dataset
 from benchmark.delivery import share
@@ -111,16 +111,16 @@ class Supervisor:
                     self.is_sweep = bool(message["started"].get("sweep"))
                     return None
                 elif _is_problem(message):
-                    return self._at_start(*message["problem"], started)
+                    return self._at_start(message["problem"], started)
                 elif "starter_ended" in message:
-                    return self._at_start(*_explain_exit(message["starter_ended"], self._peak), started)
+                    return self._at_start(_explain_exit(message["starter_ended"], self._peak), started)
             if not self.is_usable():
-                return self._at_start("error", "the process of the fits could not be started; see the log", started)
+                return self._at_start(("error", "the process of the fits could not be started; see the log"), started)
             if self._keeper is not None:
                 self._peak = max(self._peak, memory_mb(descendants(self._keeper)))
             spent = time.monotonic() - started
             if excess := _excess(spent, limits.start_seconds, self._peak, limits.memory_mb, 0):
-                return self._at_start(*excess, started)
+                return self._at_start(excess, started)
 
     def fit(self, grid: Grid, seconds: float, most_memory_mb: float) -> Iterator[Message | Failure]:
         """Run combinations in turn; yield what each delivered and, last, a failure, if there was one."""
@@ -184,7 +184,8 @@ class Supervisor:
         for descriptor in (self._results, self._output):
             os.close(descriptor)
 
-    def _at_start(self, status: Status, reason: str, started: float) -> Failure:
+    def _at_start(self, problem: tuple[Status, str], started: float) -> Failure:
+        status, reason = problem
         return Failure(status, f"before the first fit: {reason}", time.monotonic() - started, self._peak)
 
     def _find_processes(self, uncovered: list[Any]) -> None:
@@ -233,8 +234,6 @@ class Supervisor:
             if len(self._buffer) > _LONGEST_MESSAGE:
                 lines, self._buffer = [*lines, b""], b""
             yield from map(_parsed, lines)
-        if not self.is_usable():
-            time.sleep(0)
 
     def _log(self, content: bytes) -> None:
         left = _LONGEST_LOG - self._logged

@@ -12,7 +12,7 @@ import pytest
 
 from baselines import bench
 from benchmark.dataset import Dataset, Fit
-from benchmark.methods import ROOT, Method, load_method
+from benchmark.methods import ROOT, Method, load_method, load_method_file
 
 TINY = ["--nodes", "4", "--edges", "0.5", "1", "--rows", "300"]
 
@@ -65,28 +65,34 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.Capt
     assert output.out == ""
 
 
-def test_time_is_cpu_time() -> None:
-    def busy(dataset: Dataset, *, seed: int) -> Fit:
-        started = time.process_time()
-        while time.process_time() - started < 0.5:
-            pass
-        return no_edges(dataset)
+def written(folder: Path, fit: str, space: str = "{}") -> Method:
+    """Return a method whose file has this body of ``fit``."""
+    file = folder / "made_up.py"
+    file.write_text(
+        f"""
+import time
+import numpy as np
+from benchmark.dataset import Fit
+LABEL, SUPPORTS, SPACE, SELECTION = "Made up", ("perfect",), {space}, {{}}
+def fit(dataset, *, seed, place=0):
+    {fit}
+    return Fit(np.zeros((dataset.d, dataset.d), dtype=np.int8))
+""",
+        encoding="utf-8",
+    )
+    return load_method_file("made-up", file)
 
-    def idle(dataset: Dataset, *, seed: int) -> Fit:
-        time.sleep(0.5)
-        return no_edges(dataset)
 
-    data = bench.data_for(method(idle), 4, 1, 300)
-    assert bench.measure(method(busy), data, 60)[0] >= 0.4
-    assert bench.measure(method(idle), data, 60)[0] < 0.4
+def test_time_is_cpu_time(tmp_path: Path) -> None:
+    idle = written(tmp_path, "time.sleep(3)")
+    data = bench.data_for(idle, 4, 1, 300)
+    resting = bench.measure(idle, data, 60)[0]  # its import alone
+    busy = written(tmp_path, "while time.process_time() < 3: pass")
+    assert bench.measure(busy, data, 60)[0] > 2.9 > resting
 
 
-def test_limit_is_for_the_whole_grid() -> None:
-    def slow(dataset: Dataset, *, seed: int, place: int) -> Fit:
-        time.sleep(0 if place == 0 else 60)
-        return no_edges(dataset)
-
-    two = method(slow, space=lambda rng: [{"place": 0}, {"place": 1}])
+def test_limit_is_for_the_whole_grid(tmp_path: Path) -> None:
+    two = written(tmp_path, "time.sleep(60 * place)", '{"place": [0, 1]}')
     started = time.monotonic()
     _, records = bench.measure(two, bench.data_for(two, 4, 1, 300), 2)
     assert time.monotonic() - started < 30

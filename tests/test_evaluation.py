@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.dataset import Dataset, Fit
+from benchmark.dataset import Dataset, Fit, save_problem
 from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS, describe, evaluate, read_table
 from benchmark.metrics import edge_counts, f1, shd, shd_cpdag, sid
 from benchmark.plan import Condition, Experiment, Targets, data_path, fit_path
-from benchmark.records import Record, RecordError, failed, succeeded, write_records
+from benchmark.records import Record, failed, succeeded, write_records
 from benchmark.selection import Selection
 from tests.samples import SACHS, condition, experiment, row
 
@@ -187,37 +187,72 @@ def test_choices_and_engines_are_named(tmp_path: Path) -> None:
     assert list(costs["status"]) == ["ok", "error"] * 2
 
 
-@pytest.mark.parametrize("field", ["edges", "cpdag"])
-def test_an_unknown_variable_is_an_error_that_names_the_file(tmp_path: Path, field: str) -> None:
-    record: Any = found() | {field: [["x", "q"]]}
-    shown = make(tmp_path, {"a": [record]})
-    with pytest.raises(RecordError, match=r"fits/known/.*/00/a.json: field 'edges': 'x' -> 'q' names a variable"):
-        evaluate(shown, tmp_path)
+def assert_failed(metrics: pd.DataFrame, costs: pd.DataFrame, reason: str) -> None:
+    """All metrics are there, none with a value, and the costs say why."""
+    assert set(metrics["status"]) == {"error"}
+    assert {"edges", "shd", "sid", "heldout_nll"} <= set(metrics["metric"])
+    assert metrics["value"].isna().all()
+    assert costs["reason"].str.contains(reason, regex=False).any()
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "reason"),
     [
+        ({"edges": [["x", "q"]]}, "field 'edges': 'x' -> 'q' names a variable"),
+        ({"cpdag": [["x", "q"]]}, "field 'edges': 'x' -> 'q' names a variable"),
         ({"edges": [["x", "y"], ["y", "x"]]}, "not a DAG"),
-        ({"targets": [[0, 0]]}, "targets have shapes"),
         ({"edges": [["x"]]}, "pairs"),
         ({"edges": "x -> y"}, "pairs"),
         ({"edges": [7]}, "pairs"),
+        ({"edges": [[["x"], "y"]]}, "TypeError"),
+        ({"targets": [[0, 0]]}, "field 'targets': shape (1, 2)"),
+        ({"targets": [[float("nan")] * 3] * 2}, "not all between 0 and 1"),
+        ({"targets": "all"}, "ValueError"),
+        ({"heldout_nll": "low"}, "field 'heldout_nll': 'low'"),
+        ({"heldout_nll": True}, "field 'heldout_nll': True"),
+        ({"hyperparameters": 3}, "field 'hyperparameters'"),
+        ({"status": "fine"}, "field 'status': 'fine'"),
+        ({"status": ["ok"]}, "status"),
+        ({"info": 3}, "field 'info'"),
     ],
 )
-def test_a_record_that_cannot_be_used_is_an_error_that_names_the_file(
-    tmp_path: Path, change: dict[str, Any], message: str
+def test_a_record_that_cannot_be_used_is_a_failure_and_no_other_row_is_lost(
+    tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
-    record: Any = found() | change
-    shown = make(tmp_path, {"a": [record]})
-    with pytest.raises(RecordError, match=rf"fits/known/.*/00/a.json: .*{message}"):
-        evaluate(shown, tmp_path)
+    shown = make(tmp_path, {"a": [found()], "b": [found()]})
+    alone = evaluate(shown, tmp_path)[0]
+    for index in PLACE.indices:
+        path = tmp_path / fit_path("known", PLACE.name, index, "a")
+        path.write_text(json.dumps({"records": [found() | change]}), encoding="utf-8")
+    metrics, costs = evaluate(shown, tmp_path)
+    assert_failed(metrics[metrics["row"] == "a"], costs, reason)
+    other = metrics["row"] == "b"
+    pd.testing.assert_frame_equal(metrics[other], alone[alone["row"] == "b"], check_index_type=False)
 
 
-def test_unscored_fits_of_a_method_selected_by_score_name_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["", "[", '{"records": []}', '{"records": [{"status": "ok"}]}', "[" * 100_000])
+def test_a_file_of_records_that_cannot_be_read_is_a_failure(tmp_path: Path, content: str) -> None:
+    shown = make(tmp_path, {"a": [found()]}, selection={"x": 1})
+    for index in PLACE.indices:
+        (tmp_path / fit_path("known", PLACE.name, index, "a")).write_text(content, encoding="utf-8")
+    assert_failed(*evaluate(shown, tmp_path), "a.json: ")
+
+
+def test_a_data_set_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    shown = make(tmp_path, {"a": [found()]})
+    first, second = (tmp_path / data_path(PLACE.name, index) for index in PLACE.indices)
+    save_problem(first, "own.npz: field 'X': it is complex")
+    second.write_bytes(second.read_bytes()[:300])
+    metrics, costs = evaluate(shown, tmp_path)
+    assert_failed(metrics, costs, "own.npz: field 'X': it is complex")
+    assert costs["reason"].iloc[1].startswith(str(second))
+
+
+def test_unscored_fits_of_a_method_selected_by_score_are_a_failure(tmp_path: Path) -> None:
     shown = make(tmp_path, {"a": [found(score=None), found(score=None)]})
-    with pytest.raises(RecordError, match=r"a.json: the method is selected by held-out score"):
-        evaluate(shown, tmp_path)
+    metrics, costs = evaluate(shown, tmp_path)
+    chosen = metrics[metrics["choice"] == "selected"]
+    assert_failed(chosen, costs, "the method is selected by held-out score, but none of its fits has a finite one")
 
 
 def test_a_bare_record_of_an_external_program_is_enough(tmp_path: Path) -> None:

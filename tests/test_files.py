@@ -1,6 +1,7 @@
 """A file is written whole or not at all."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,14 @@ def test_what_is_interrupted_leaves_the_older_one(tmp_path: Path, old: bytes | N
     assert os.listdir(tmp_path) == ([] if old is None else ["file"])
     if old is not None:
         assert path.read_bytes() == old
+
+
+def test_remains_of_a_killed_writer_are_removed_and_others_are_not(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    names = {f".a.json.{ended.pid}": False, f".a.json.{os.getppid()}": True, ".a.json.txt": True, ".b.json.1": True}
+    for name in names:
+        (tmp_path / name).touch()
+    with written_whole(tmp_path / "a.json") as file:
+        file.write(b"x")
+    assert {name: (tmp_path / name).exists() for name in names} == names

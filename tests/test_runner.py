@@ -34,7 +34,8 @@ FIT = "def fit(dataset, *, seed, number): return Fit(EDGE, heldout_nll=float(num
 
 
 def go(method: Method, grid: Grid = GRID, limits: Limits = PLENTY, **options: Any) -> list[Record]:
-    return run(method, DATA, grid, **({"seed": 5, "hide_targets": False, "limits": limits} | options))
+    asked: dict[str, Any] = {"seed": 5, "hide_targets": False, "limits": limits} | options
+    return run(method, DATA, grid, **asked)
 
 
 def zoo(*animals: str, **options: Any) -> list[Record]:

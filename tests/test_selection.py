@@ -76,8 +76,9 @@ def test_a_single_combination_needs_no_score() -> None:
 @pytest.mark.parametrize("score", [None, float("nan")])
 def test_several_combinations_without_a_score_cannot_be_selected(score: float | None) -> None:
     records = [record(score, x=1), failure(x=2), record(score, x=3)]
-    with pytest.raises(ValueError, match="selected by held-out score, but none of its fits has one"):
-        select(records, "heldout")
+    chosen = select(records, "heldout")
+    assert chosen["status"] == "error"
+    assert "selected by held-out score, but none of its fits has a finite one" in chosen["reason"]
 
 
 def test_fixed_values_are_selected_whatever_the_score() -> None:
@@ -93,8 +94,11 @@ def test_a_failed_fit_with_the_fixed_values_is_reported_as_failed() -> None:
 
 
 def test_fixed_values_that_nobody_ran_are_an_error() -> None:
-    with pytest.raises(ValueError, match=r"no combination has the fixed values \{'alpha': 0.3\}"):
-        select([record(alpha=0.1)], {"alpha": 0.3})
+    chosen = select([record(alpha=0.1)], {"alpha": 0.3})
+    assert chosen["status"] == "error"
+    assert chosen["reason"] == "no combination has the fixed values {'alpha': 0.3}"
+    only_failures = [failure(alpha=0.1)]
+    assert select(only_failures, {"alpha": 0.3}) is only_failures[0]
 
 
 def distances(records: list[Record], truth: Any = CHAIN) -> list[float | None]:

@@ -42,6 +42,7 @@ os.environ.update(
 )
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "results" / ".cache"))  # compiled once for all presets
+os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
 # Files with a truth that no fit may read; not a parameter, so that another file runs nothing finished again.
 OWN = [condition for condition in PLAN.conditions.values() if condition.file is not None]
 TRUTHS = [path for own in OWN for path in (own.file, (own.table or {}).get("truth")) if path is not None]
