@@ -11,6 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 from benchmark.plan import Experiment
 from benchmark.recall import describe_recorded
@@ -142,8 +143,25 @@ def _panel(
 def save(figure: Figure, stem: Path) -> None:
     """Write a figure as PDF and PNG, the same bytes for the same data."""
     stem.parent.mkdir(parents=True, exist_ok=True)
+    _take_literally(figure)
     figure.savefig(stem.with_name(f"{stem.name}.pdf"), metadata={"CreationDate": None})
     figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=200, metadata={"Software": None})
+
+
+def missing_figure(title: str, reason: str) -> Figure:
+    """Return a figure that says why there is none."""
+    figure = Figure(figsize=(6.0, 1.6))
+    figure.text(
+        0.5, 0.5, textwrap.fill(f"{title}: this figure could not be drawn ({reason})", 70), ha="center", va="center"
+    )
+    return figure
+
+
+def _take_literally(figure: Figure) -> None:
+    """Let a dollar in a title or a label be a dollar; only the names of axes have formulas."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_text() not in AXIS_NAMES.values():
+            text.set_parse_math(False)
 
 
 def _pairs(lines: tuple[str, ...], columns: list[str]) -> list[tuple[tuple[int, str], tuple[int, str]]]:

@@ -7,7 +7,7 @@ record. It is removed when the whole file is written.
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmark.files import written_whole
 from benchmark.methods import Grid
@@ -72,8 +72,8 @@ class Kept:
                 break
         if not content or content[0] != self._key:
             return []
-        records: list[Any] = content[1:]
-        return [record for record in records if isinstance(record, dict) and "hyperparameters" in record]
+        usable = [record for record in content[1:] if isinstance(record, dict) and "hyperparameters" in record]
+        return cast(list[Record], usable)
 
 
 def write_partial(path: Path, key: dict[str, Any], records: list[Record]) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from benchmark.dataset import Fit
 from benchmark.files import written_whole
 from benchmark.graphs import find_cycle
-from benchmark.plain import clean, describe_error, plain
+from benchmark.plain import MOST_ENTRIES, clean, describe_error, plain
 
 Status = Literal["ok", "timeout", "memory", "error"]
 FORMAT = 1
@@ -174,11 +174,13 @@ def write_records(path: str | os.PathLike[str], records: list[Record], provenanc
 
 def for_file(record: Record) -> dict[str, Any]:
     """Return a record as JSON can hold it: graphs whole and by their exact names, the rest plain and not too long."""
-    whole: dict[str, Any] = {name: value for name, value in record.items() if name in ("edges", "cpdag")}
-    numbers = plain(record.get("targets"), most=sys.maxsize) if "targets" in record else None
-    rest = {name: value for name, value in record.items() if name not in whole and name != "targets"}
-    made = plain(rest) | whole | ({"targets": numbers} if "targets" in record else {})
-    return {name: made[name] for name in record}
+    made: dict[str, Any] = {}
+    for name, value in record.items():
+        if name in ("edges", "cpdag"):
+            made[name] = value
+        else:
+            made[name] = plain(value, most=sys.maxsize if name == "targets" else MOST_ENTRIES)
+    return made
 
 
 def read_records(path: str | os.PathLike[str]) -> tuple[list[Record], dict[str, Any]]:
@@ -199,7 +201,8 @@ def read_records(path: str | os.PathLike[str]) -> tuple[list[Record], dict[str, 
             raise RecordError(f"{path}: field 'records[{number}]': {', '.join(absent)} is missing")
         if record["status"] == "ok" and record["edges"] is None:
             raise RecordError(f"{path}: field 'records[{number}].edges': a fit with status ok must have a graph")
-    return records, content.get("provenance", {})
+    provenance = content.get("provenance", {})
+    return records, provenance if isinstance(provenance, dict) else {}
 
 
 def _finite(value: float | None) -> float | None:

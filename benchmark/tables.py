@@ -106,6 +106,12 @@ def build_tables(experiment: Experiment, metrics: pd.DataFrame) -> list[Table]:
     return [_build(experiment, name, layout, mine) for name, layout in table_layouts(experiment).items()]
 
 
+def missing_tables(experiment: Experiment, reason: str) -> list[Table]:
+    """Return tables that say why there are none."""
+    caption = f"{experiment.title}: this table could not be made ({reason})."
+    return [Table(name, caption, [("Value", ["–"])]) for name in table_layouts(experiment)]
+
+
 def table_layouts(experiment: Experiment) -> dict[str, Layout]:
     """Return the names of an experiment's tables and what each shows."""
     tables: dict[str, Layout] = {}

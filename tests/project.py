@@ -77,6 +77,14 @@ class Project:
         assert (done.returncode == 0) == check, output
         return output
 
+    def python(self, *arguments: str) -> str:
+        """Run Python in the project's folder; return what it printed."""
+        command = [sys.executable, *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment(), capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
     def results(self, name: str) -> Path:
         return self.folder / "results" / "tiny" / name
 

@@ -1,9 +1,9 @@
 """Fill the page's template with what lies in the results of a run."""
 
 import importlib.metadata
-import json
 import math
 import platform
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ import yaml
 from benchmark.evaluation import read_table
 from benchmark.paper.published import load_published
 from benchmark.paper.reproduction import KEYS, VERDICTS, coverage, read_comparison
+from benchmark.plain import describe_error
 from benchmark.plan import Experiment, Plan, figure_axes
+from benchmark.records import RecordError, read_records
 from benchmark.report.failures import SECTION, count_failures, failure_rows, unique_fits
 from benchmark.report.images import Picture, picture
 from benchmark.report.overview import anchor, first_row, ours_text, panels
@@ -62,7 +64,7 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
         verdicts=_verdict_counts(comparison),
         panels=shown_panels,
         panels_open=first_row(shown_panels),
-        experiments=[_experiment(one, metrics, published, results) for one in plan.experiments.values()],
+        experiments=[_section(one, metrics, published, results) for one in plan.experiments.values()],
         comparison=_comparison_rows(comparison),
         failures=failure_rows(fits),
         failure_counts=count_failures(fits),
@@ -74,6 +76,16 @@ def write_report(plan: Plan, results: Path, *, template: Path, captions: Path, o
         most_failures=MOST_FAILURES,
     )
     output.write_text(page, encoding="utf-8")
+
+
+def _section(experiment: Experiment, metrics: pd.DataFrame, published: Published, results: Path) -> dict[str, Any]:
+    """Return what the page shows of an experiment or, where that fails, why: the other sections do not depend on it."""
+    try:
+        return _experiment(experiment, metrics, published, results) | {"problem": ""}
+    except Exception as error:
+        traceback.print_exc()
+        shown = {"name": experiment.name, "title": experiment.title, "figures": {}, "tables": []}
+        return shown | {"problem": describe_error(error)}
 
 
 def _experiment(experiment: Experiment, metrics: pd.DataFrame, published: Published, results: Path) -> dict[str, Any]:
@@ -156,7 +168,10 @@ def _versions(results: Path) -> dict[str, str]:
     versions = {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in PACKAGES}
     commits: dict[str, None] = {}
     for path in sorted(results.glob("fits/**/*.json")):
-        provenance = json.loads(path.read_text(encoding="utf-8")).get("provenance", {})
+        try:
+            _, provenance = read_records(path)
+        except RecordError:
+            continue  # its row says what is wrong with it
         versions |= provenance.get("packages", {})
         commits[str(provenance.get("commit"))] = None
     return versions | {"commit of the fits": ", ".join(commits)}

@@ -1,10 +1,12 @@
 """Draw the figures of all experiments."""
 
+import traceback
 from pathlib import Path
 
 from benchmark.evaluation import read_table
-from benchmark.figures import boxplots, colours, save
+from benchmark.figures import boxplots, colours, missing_figure, save
 from benchmark.jobs import logged
+from benchmark.plain import describe_error
 from benchmark.plan import Plan, figure_axes
 
 with logged(snakemake.log[0], "figures"):
@@ -13,4 +15,9 @@ with logged(snakemake.log[0], "figures"):
     colour = colours(experiments)
     for experiment in experiments:
         for name, (along, nodes) in figure_axes(experiment).items():
-            save(boxplots(experiment, metrics, along, nodes, colour), Path("figures", name))
+            try:
+                save(boxplots(experiment, metrics, along, nodes, colour), Path("figures", name))
+            except Exception as error:
+                # One figure must not cost the others.
+                traceback.print_exc()
+                save(missing_figure(experiment.title, describe_error(error)), Path("figures", name))
