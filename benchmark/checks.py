@@ -1,5 +1,6 @@
 """Checks of the arrays of data sets and fits; an error names the field."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.graphs import find_cycle
+
+_KINDS = "biufO"  # numbers, and lists of mixed ones; neither complex ones, times nor text
 
 
 class DatasetError(ValueError):
@@ -16,8 +19,10 @@ class DatasetError(ValueError):
 def matrix(name: str, value: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
     """Return a matrix of numbers, neither of its dimensions empty."""
     try:
+        if np.asarray(value).dtype.kind not in _KINDS:
+            raise TypeError(f"its type is {np.asarray(value).dtype}")
         array: npt.NDArray[Any] = np.array(value, dtype=dtype)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise DatasetError(f"field '{name}': it is not a matrix of numbers ({error})") from None
     if array.ndim != 2 or 0 in array.shape:
         raise DatasetError(f"field '{name}': it has shape {array.shape}; expected two dimensions, neither empty")
@@ -29,9 +34,10 @@ def distinct_names(names: Sequence[str], d: int) -> tuple[str, ...]:
     labels = tuple(str(name) for name in names)
     if len(labels) != d:
         raise DatasetError(f"field 'names': it has {len(labels)} names; X has {d} columns")
-    repeated = sorted({name for name in labels if labels.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(labels).items() if count > 1)
     if repeated:
-        raise DatasetError(f"field 'names': {', '.join(map(repr, repeated))} stands more than once")
+        shown = ", ".join(map(repr, repeated[:5])) + (f" and {len(repeated) - 5} others" if len(repeated) > 5 else "")
+        raise DatasetError(f"field 'names': {shown} stands more than once")
     return labels
 
 

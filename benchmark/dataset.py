@@ -6,8 +6,6 @@ Conventions: A[i, j] = 1 means i -> j; setting 0 is observational; targets is se
 import copy
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -18,6 +16,7 @@ import numpy.typing as npt
 from benchmark import checks
 from benchmark.checks import DatasetError
 from benchmark.files import written_whole
+from benchmark.npz import read_arrays
 
 if TYPE_CHECKING:
     import networkx
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONVENTIONS", "Dataset", "DatasetError", "Fit"]
 
+_FIELDS = ("X", "setting", "targets", "graph", "names", "heldout", "parameters")
 CONVENTIONS = "graph[i, j] = 1 means i -> j; setting 0 is observational; targets is settings x nodes"
 
 
@@ -228,26 +228,14 @@ class Dataset:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file written by :meth:`save` or by ``numpy.savez`` with the same fields."""
-        try:
-            with open(path, "rb") as handle:  # numpy leaves a file open that it cannot read
-                file = np.load(handle, allow_pickle=False)
-                if not isinstance(file, np.lib.npyio.NpzFile):
-                    raise ValueError("it holds one array without a name")
-                stored = {name: file[name] for name in file.files}
-        except FileNotFoundError:
-            raise DatasetError(f"{path}: there is no such file") from None
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise DatasetError(f"{path}: this is not a readable .npz file ({error})") from None
+        stored, present = read_arrays(path, (*_FIELDS, "problem"))
         if "problem" in stored:
             raise DatasetError(str(stored["problem"]))
         for name in ("X", "setting"):
             if name not in stored:
-                raise DatasetError(f"{path}: field '{name}' is missing; the file has {', '.join(sorted(stored))}")
-        names = [str(name) for name in np.atleast_1d(stored["names"])] if "names" in stored else None
-        try:
-            parameters = json.loads(str(stored["parameters"])) if "parameters" in stored else None
-        except json.JSONDecodeError as error:
-            raise DatasetError(f"{path}: field 'parameters': it is not JSON ({error})") from None
+                raise DatasetError(f"{path}: field '{name}' is missing; the file has {', '.join(present) or 'none'}")
+        names = [str(name) for name in stored["names"].ravel()] if "names" in stored else None
+        parameters = _parameters(path, stored["parameters"]) if "parameters" in stored else None
         try:
             return cls(
                 stored["X"],
@@ -260,6 +248,17 @@ class Dataset:
             )
         except DatasetError as error:
             raise DatasetError(f"{path}: {error}") from None
+
+
+def _parameters(path: str | os.PathLike[str], stored: npt.NDArray[Any]) -> dict[str, Any]:
+    try:
+        parameters = json.loads(str(stored))
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{path}: field 'parameters': it is not JSON ({error})") from None
+    if not isinstance(parameters, dict):
+        kind = type(parameters).__name__
+        raise DatasetError(f"{path}: field 'parameters': it is {kind}; expected a JSON object of names and values")
+    return parameters
 
 
 def save_problem(path: str | os.PathLike[str], problem: str) -> None:

@@ -176,9 +176,11 @@ def test_a_bad_file_is_one_error_and_nothing_else_is_lost(project: Project) -> N
     np.savez(project.folder / "bad.npz", X=X, setting=setting, targets=targets)
     own = {"title": "Own data", "data": {"files": ["good.npz", "bad.npz"]}, "methods": ["sortnregress"]}
     preset = project.preset(run=["own"], experiments={"own": own})
-    output = project.run(preset, check=False)
-    assert "bad.npz: field 'X': 1 values are NaN or infinite, the first in row 7, column 'V2'" in output
-    assert "Traceback" not in output
+    assert "Traceback" not in project.run(preset)
+    reasons = pd.read_csv(project.results("costs.csv"), keep_default_na=False).groupby("condition")["reason"].first()
+    assert "bad.npz: field 'X': 1 values are NaN or infinite, the first in row 7, column 'V2'" in reasons["file-bad"]
+    assert reasons["file-good"] == ""
+    assert "bad.npz: field &#39;X&#39;" in project.results("report.html").read_text(encoding="utf-8")
     fits = project.results("fits/known/file-good/00/sortnregress.json")
     assert json.loads(fits.read_text(encoding="utf-8"))["records"][0]["status"] == "ok"
 
