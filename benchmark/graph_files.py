@@ -27,13 +27,13 @@ import numpy as np
 import pandas as pd
 
 from benchmark import drawing
-from benchmark.dataset import Dataset, Fit
+from benchmark.dataset import Dataset, DatasetError, Fit
 from benchmark.evaluation import describe
 from benchmark.files import written_whole
 from benchmark.learned_graphs import consensus, edge_table, fit_of, missed_edges
 from benchmark.plan import Condition, Experiment, Row, data_path, fit_path
 from benchmark.recall import Recall
-from benchmark.records import Record, read_records
+from benchmark.records import Record, RecordError, checked, read_records
 from benchmark.selection import select
 from benchmark.store import combination_text
 
@@ -102,9 +102,15 @@ def edges_of(experiment: Experiment, results: Path, recall: Recall | None = None
         for index in condition.indices:
             place = (experiment.targets, condition.name, index)
             is_needed = recall is None or any(recall.to_fit(*place, row.name) for row in experiment.rows)
-            truth = Dataset.load(results / data_path(condition.name, index)).graph if is_needed else None
+            try:
+                truth = Dataset.load(results / data_path(condition.name, index)).graph if is_needed else None
+            except DatasetError:
+                continue  # its metrics say what is wrong with it
             for row in experiment.rows:
-                records, names = _records(experiment, condition.name, index, row, results, recall)
+                try:
+                    records, names = _records(experiment, condition.name, index, row, results, recall)
+                except (RecordError, DatasetError, OSError):
+                    continue
                 chosen = select(records, row.selection) if records else None
                 if chosen is not None and chosen["status"] == "ok" and chosen["edges"]:
                     cell = {"experiment": experiment.name, "condition": condition.name, "dataset": index}
@@ -122,7 +128,9 @@ def _records(
     fitted: list[Record] = []
     if recall is None or recall.to_fit(*cell):
         fitted, _ = read_records(results / fit_path(*cell))
-        names = _names(results / data_path(condition, index))
+        dataset = Dataset.load(results / data_path(condition, index))
+        names = dataset.names
+        fitted = [checked(record, names, dataset.settings) for record in fitted]
     entry = None if recall is None else recall.recalled(*cell).entry
     if recall is None or entry is None:
         return fitted, names
@@ -131,11 +139,6 @@ def _records(
     known = {combination_text(record["hyperparameters"]): record for record in every}
     grid = recall.plan.grid(row.name, *cell[:3])
     return [known[combination_text(combination)] for combination in grid], tuple(stored["names"])
-
-
-def _names(path: Path) -> tuple[str, ...]:
-    with np.load(path, allow_pickle=False) as file:
-        return tuple(str(name) for name in file["names"])
 
 
 def write_folder(folder: Path, dataset: Dataset, rows: Sequence[Selected], title: str) -> None:
