@@ -5,6 +5,8 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 PRESET ?= quick
+RECORDS ?= 20
+SEED ?= 0
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -12,7 +14,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
 CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
 
-.PHONY: help env env-dev env-r quick small paper run published-data report plan pack retry unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
@@ -24,6 +26,7 @@ help:
 	@echo "make paper                   the paper's tables and figures as far as they are recorded; fits nothing"
 	@echo "make pack PRESET=small       add the finished cells of a preset to records/ (REPLACE=1: also where they differ)"
 	@echo "make retry PRESET=small      run the failed fits of a preset again, and only those"
+	@echo "make verify RECORDS=20       fit a random sample of recorded fits again and compare (SEED=1, ROWS=dcdi-g)"
 	@echo "make unlock PRESET=small     after a crash or kill -9; then run again, and it goes on where it was"
 	@echo "make test | test-slow        fast tests | the others"
 	@echo "make lint | format           check | fix the style"
@@ -78,6 +81,9 @@ pack: env
 retry: env
 	$(BIN)/python -m benchmark.retry results/$(PRESET)
 	@$(MAKE) --no-print-directory run PRESET=$(PRESET)
+
+verify: env
+	@$(BIN)/python -m benchmark.verify $(RECORDS) --seed $(SEED) $(if $(ROWS),--rows $(ROWS))
 
 unlock: env
 	$(SNAKEMAKE) --unlock
