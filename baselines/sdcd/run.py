@@ -10,15 +10,14 @@ import sys
 
 import numpy as np
 
-try:
-    import torch
-    from sdcd.models import SDCD
-except ImportError as error:
-    sys.exit(f"the package sdcd cannot be imported ({error}): make env-sdcd, or run Snakemake with --use-conda")
-
 
 def main(data_file: str, job_file: str, fit_file: str) -> None:
     """Fit as the authors' experiments do, with the rows held out here in place of a random fifth."""
+    try:
+        import torch
+        from sdcd.models import SDCD
+    except ImportError as error:
+        sys.exit(f"the package sdcd cannot be imported ({error}): make env-sdcd, or run Snakemake with --use-conda")
     with open(job_file, encoding="utf-8") as file:
         options = json.load(file)["hyperparameters"]
     with np.load(data_file, allow_pickle=False) as data:

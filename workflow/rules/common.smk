@@ -20,7 +20,7 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "benchmark"
 
 RESULTS = str(ROOT / "results" / str(config.get("preset", "")))
-os.environ["BENCHMARK_CACHE"] = str(Path(RESULTS, ".cache"))
+os.environ.update(BENCHMARK_CACHE=str(Path(RESULTS, ".cache")))
 
 try:
     PLAN = Plan(config)
@@ -74,6 +74,13 @@ def data_and_fits(experiments):
         raise WorkflowError(f"records: {error}") from None
     data = [data_path(condition, index) for _, condition, index, _ in cells]
     return list(dict.fromkeys([*data, *(fit_path(*cell) for cell in cells)]))
+
+
+def fits_of_data_set(wildcards):
+    """The records that the graphs of a data set need; what is recorded needs none."""
+    experiment = PLAN.experiments[wildcards.experiment]
+    cells = [(experiment.targets, wildcards.condition, wildcards.index, row.name) for row in experiment.rows]
+    return [fit_path(*cell) for cell in cells if RECALL.to_fit(*cell)]
 
 
 def keep_log_in_results():
