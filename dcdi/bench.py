@@ -2,8 +2,10 @@
 
 An iteration costs what it does over a whole fit: sampling, gradients, constraint and optimiser, and a hundredth of an
 evaluation of 2,000 held-out rows. Times are CPU time of this process; engines take turns, and the fastest of several
-rounds counts, because other work on the machine can only slow one down. Last come whole fits of the smallest size by
-the cpu engine.
+rounds counts, because other work on the machine can only slow one down. GFLOP/s are the products and sums of the
+networks alone (not of masks, flows, constraint and optimiser), as many as the architecture and the rows ask for; beside
+them their share of what the processor does at its best, measured in the same run. Last come whole fits of the smallest
+size by the cpu engine.
 """
 
 import argparse
@@ -20,7 +22,8 @@ import numpy.typing as npt
 from benchmark.dataset import Dataset
 from dcdi.cpu import CpuEngine
 from dcdi.estimator import DCDI
-from dcdi.model import Density, Intervention, Model, Targets
+from dcdi.model import FIRST_TARGET_LOGIT, Density, Intervention, Model, Targets
+from dcdi.peak import peak
 from dcdi.training import Member, Schedule
 
 DENSITIES: tuple[Density, ...] = ("gaussian", "dsf")
@@ -36,7 +39,7 @@ YARDSTICK_UNITS, YARDSTICK_LANES, YARDSTICK_NODES = 16, 64, 128
 
 
 class Cost(NamedTuple):
-    """CPU seconds."""
+    """CPU seconds, or operations."""
 
     iteration: float
     evaluation: float
@@ -83,7 +86,12 @@ def _use_one_thread(engines: tuple[str, ...]) -> None:
 
 def _print_iterations(options: argparse.Namespace, yardstick: "_Yardstick | None") -> None:
     print("CPU time of an iteration (ms), minibatch 64")
+    best = peak()
+    if "cpu" in options.engine:
+        print(f"Peak of this processor: {best / 1e9:.1f} GFLOP/s")
     columns = [*(f"{engine} ms" for engine in options.engine)]
+    if "cpu" in options.engine:
+        columns += ["cpu GFLOP/s", "of peak"]
     if len(options.engine) == 2:
         columns.append("cpu/torch")
     if yardstick is not None:
@@ -92,11 +100,12 @@ def _print_iterations(options: argparse.Namespace, yardstick: "_Yardstick | None
     for density in options.density:
         for mode in options.mode:
             for nodes in options.nodes:
-                print(_row([density, mode, str(nodes)], _cells(options, yardstick, density, mode, nodes)), flush=True)
+                cells = _cells(options, yardstick, density, mode, nodes, best)
+                print(_row([density, mode, str(nodes)], cells), flush=True)
 
 
 def _cells(
-    options: argparse.Namespace, yardstick: "_Yardstick | None", density: Density, mode: str, nodes: int
+    options: argparse.Namespace, yardstick: "_Yardstick | None", density: Density, mode: str, nodes: int, best: float
 ) -> list[str]:
     schedule = Schedule()
     data = a_dataset(nodes, options.rows, seed=0)
@@ -119,12 +128,30 @@ def _cells(
             evaluation[name] = min(evaluation[name], _cpu_seconds(engine.heldout_nll, 0))
     costs = {name: Cost(iteration[name], evaluation[name]).over_a_fit(schedule) for name in engines}
     cells = [_milliseconds(costs[name]) for name in options.engine]
+    if "cpu" in costs:
+        speed = operations(engines["cpu"].model, data, schedule).over_a_fit(schedule) / costs["cpu"]
+        cells += [f"{speed / 1e9:.1f}", f"{speed / best:.0%}"]
     if len(costs) == 2:
         cells.append(f"1/{costs['torch'] / costs['cpu']:.0f}")
     if "steps" in works:
         cells.append(_milliseconds(iteration["steps"]))
         cells += [f"{value['cpu'] / iteration['steps']:.2f}" for value in (iteration, costs) if "cpu" in engines]
     return cells
+
+
+def operations(model: Model, data: Dataset, schedule: Schedule) -> Cost:
+    """Return the products and sums of the networks at the start of a fit, in an iteration and in an evaluation.
+
+    A weight costs two for each sample, and four more in its gradients. Each variable's base network sees each sample; a
+    network of an intervention those of its setting, and where targets are learned and perfect those drawn as targeted.
+    """
+    weights = sum(inputs * outputs for inputs, outputs in model.layer_sizes)
+    own = float((model.network >= 0).sum(axis=1)[data.setting].mean())
+    if model.learns_targets and model.intervention == "perfect":
+        own /= 1 + math.exp(FIRST_TARGET_LOGIT)
+    networks = model.nodes + own
+    assert data.heldout is not None
+    return Cost(6 * weights * networks * schedule.batch, 2 * weights * networks * float(data.heldout.sum()))
 
 
 def _calibrate(work: Callable[[int], None], seconds: float) -> int:

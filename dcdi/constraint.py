@@ -1,13 +1,13 @@
 """The acyclicity constraint of the paper, h = (tr exp(P) - d) / (tr exp(1 - I) - d), compiled, in double precision.
 
-Matrices are filled up with zeros to whole blocks of ROWS x ROWS, which changes neither the trace nor the gradient.
+Matrices are filled up with zeros to whole blocks of DOUBLES, which changes neither the trace nor the gradient.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from dcdi.kernels import F4, F5, F6, F7, F8, F9, F10, F11, F12, exp_double, jit
-from dcdi.simd import ROWS, fma, multiply_block
+from dcdi.simd import DOUBLES, ROWS, fma, multiply_block
 
 INVERSE_E = 0.36787944117144233
 LARGEST_ORDER = 700  # beyond it the violation of the full graph is no double
@@ -17,7 +17,7 @@ LARGEST_ORDER = 700  # beyond it the violation of the full graph is no double
 def _multiply(a, b, c):
     """Set c = a b."""
     for i in range(0, len(a), ROWS):
-        for j in range(0, len(a), ROWS):
+        for j in range(0, len(a), DOUBLES):
             multiply_block(c, a, b, i, j)
 
 
@@ -88,7 +88,7 @@ def violation(probabilities: npt.NDArray[np.float64]) -> float:
 
 def scratch(d: int) -> npt.NDArray[np.float64]:
     """Return zeros for p, four matrices of work, and exp(p)."""
-    order = -(-d // ROWS) * ROWS
+    order = -(-d // DOUBLES) * DOUBLES
     return np.zeros((6, order, order))
 
 

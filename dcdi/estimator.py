@@ -48,7 +48,7 @@ class DCDI:
     engine : "auto", "cpu" or "torch"
         "auto" is torch where there is a GPU, else cpu.
     seed : int
-        The same seed gives the same graph.
+        The same seed gives the same graph; with the cpu engine on every processor, bit for bit.
     history : bool
         Keep learning curves and edge probabilities, every 100 iterations, in ``info["history"]``.
     heldout_nll : "best" or "last"

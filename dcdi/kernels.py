@@ -244,7 +244,7 @@ def rmsprop(parameters, squares, gradient, rate, decay):
         size = max(abs(slope), SMALLEST_GRADIENT)
         square = fma(size * size, RMSPROP_FRESH, decay * squares[i])
         squares[i] = square
-        parameters[i] -= rate * slope / (np.sqrt(square) + RMSPROP_EPSILON)
+        parameters[i] -= rate * slope / (math.sqrt(square) + RMSPROP_EPSILON)
 
 
 @jit

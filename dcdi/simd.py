@@ -11,6 +11,7 @@ no instruction carries a flag that would let LLVM do otherwise.
 import platform
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -22,7 +23,9 @@ from dcdi.cache import use_own_cache
 use_own_cache()
 
 LANES = 16
-ROWS = 8
+DOUBLES = LANES // 2
+# Rows at once, as many as there are registers for their sums. It is of no account to results.
+ROWS = 8 if llvm.get_host_cpu_features().get("avx512f") else 4
 
 MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
 # What the register that controls arithmetic must be for IEEE 754: round to nearest, keep tiny numbers, do not trap.
@@ -43,7 +46,7 @@ class NoAlias(CompilerBase):
 
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
-_DOUBLES = ir.VectorType(ir.DoubleType(), ROWS)
+_DOUBLES = ir.VectorType(ir.DoubleType(), DOUBLES)
 _INT = ir.IntType(64)
 _BITS = ir.VectorType(ir.IntType(32), LANES)
 
@@ -52,7 +55,7 @@ def _matrix_types(*arguments: Any, dtype: Any = types.float32) -> bool:
     return all(isinstance(a, types.Array) and a.dtype is dtype and a.layout == "C" for a in arguments)
 
 
-class _Code:
+class Code:
     """The few instructions that the intrinsics below are made of."""
 
     def __init__(self, context: Any, builder: Any, vector: Any = _VECTOR) -> None:
@@ -73,12 +76,15 @@ class _Code:
         return self.builder.gep(pointer, [total])
 
     def load_vector(self, pointer: Any) -> Any:
+        """Read a vector that begins anywhere."""
         return self.builder.load(self.builder.bitcast(pointer, self.vector.as_pointer()), align=4)
 
     def store_vector(self, value: Any, pointer: Any) -> None:
+        """Write a vector anywhere."""
         self.builder.store(value, self.builder.bitcast(pointer, self.vector.as_pointer()), align=4)
 
     def broadcast(self, scalar: Any) -> Any:
+        """Return a vector of one number."""
         empty = ir.Constant(self.vector, ir.Undefined)
         single = self.builder.insert_element(empty, scalar, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.vector.count), [0] * self.vector.count)
@@ -94,29 +100,29 @@ class _Code:
         )
         return self.builder.call(function, [a, b, c])
 
-    def total(self, vector: Any) -> Any:
-        """Return the sum of a vector: it is halved until one number is left."""
-        while vector.type.count > 1:
-            half = vector.type.count // 2
-            vector = self.fold(vector, vector, list(range(half)), list(range(half, 2 * half)))
-        return self.builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
-
     def totals(self, vectors: list[Any]) -> Any:
-        """Return the sums of ROWS = 8 vectors as one of 8, each added in the order of ``total``."""
-        spans = (8, 4, 2)
-        for span in spans:
-            low = [i for i in range(2 * LANES) if i // span % 2 == 0]
-            high = [i + span for i in low]
-            vectors = [self.fold(vectors[i], vectors[i + 1], low, high) for i in range(0, len(vectors), 2)]
-        low = list(range(0, LANES, 2))
-        return self.fold(vectors[0], vectors[0], low, [i + 1 for i in low])
+        """Return the sums of up to LANES vectors: each is halved until one number is left, two of them at a time."""
+        span = LANES
+        while span > 1:
+            span //= 2
+            pairs = list(zip(vectors[::2], vectors[1::2], strict=True)) if len(vectors) > 1 else [(vectors[0],) * 2]
+            count = vectors[0].type.count * min(len(vectors), 2)
+            low = [i for i in range(count) if i // span % 2 == 0]
+            vectors = [self.fold(*pair, low, [i + span for i in low]) for pair in pairs]
+        return vectors[0]
+
+    def total(self, vector: Any) -> Any:
+        """Return the sum of one vector."""
+        return self.builder.extract_element(self.totals([vector]), ir.Constant(ir.IntType(32), 0))
 
     def fold(self, a: Any, b: Any, low: list[int], high: list[int]) -> Any:
+        """Add the elements ``low`` of two vectors to the elements ``high``."""
         kind = ir.VectorType(ir.IntType(32), len(low))
         halves = (self.builder.shuffle_vector(a, b, ir.Constant(kind, mask)) for mask in (low, high))
         return self.builder.fadd(*halves)
 
     def magnitude(self, value: Any) -> Any:
+        """Return the absolute values."""
         return self.builder.bitcast(
             self.builder.and_(self.builder.bitcast(value, _BITS), self.bits(0x7FFFFFFF)), _VECTOR
         )
@@ -142,9 +148,11 @@ class _Code:
         return guess
 
     def constant(self, value: float) -> Any:
+        """Return a vector of one constant."""
         return ir.Constant(self.vector, [value] * self.vector.count)
 
     def bits(self, value: int) -> Any:
+        """Return a vector of one 32-bit integer."""
         return ir.Constant(_BITS, [value] * LANES)
 
     def sum_loop(self, count: Any, sums: list[Any], step: Any) -> list[Any]:
@@ -181,7 +189,7 @@ def _combine(rows: int) -> Any:
         signature = types.void(y, types.int64, x, *(types.int64,) * 2, weights, *(types.int64,) * 4)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Code(context, builder)
+            code = Code(context, builder)
             y, row, x, count, column, weights, start, row_step, step, bias = arguments
             y_data, width = code.data(signature.args[0], y)
             x_data, _ = code.data(signature.args[2], x)
@@ -220,7 +228,7 @@ def _correlate(rows: int) -> Any:
         signature = types.void(gradient, types.int64, x, types.int64, dy, *(types.int64,) * 2)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Code(context, builder)
+            code = Code(context, builder)
             gradient, start, x, row, dy, first, vectors = arguments
             g_data, _ = code.data(signature.args[0], gradient)
             x_data, width = code.data(signature.args[2], x)
@@ -253,13 +261,13 @@ def _correlate(rows: int) -> Any:
 
 @intrinsic
 def multiply_block(typing, c, a, b, row, column):
-    """Set the ROWS x ROWS block of c = a b that begins at this row and column; matrices are square, float64."""
+    """Set the ROWS x DOUBLES block of c = a b that begins at this row and column; matrices are square, float64."""
     if not _matrix_types(c, a, b, dtype=types.float64):
         return None
     signature = types.void(c, a, b, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder, _DOUBLES)
+        code = Code(context, builder, _DOUBLES)
         c, a, b, row, column = arguments
         c_data, width = code.data(signature.args[0], c)
         a_data, _ = code.data(signature.args[1], a)
@@ -291,7 +299,7 @@ def dot(typing, a, b, m):
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder)
+        code = Code(context, builder)
         a, b, m = arguments
         a_data, _ = code.data(signature.args[0], a)
         b_data, _ = code.data(signature.args[1], b)
@@ -313,7 +321,7 @@ def fma(typing, a, b, c):
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _Code(context, builder).fma(*arguments)
+        return Code(context, builder).fma(*arguments)
 
     return a(a, b, c), generate
 
@@ -382,7 +390,7 @@ def rmsprop_vectors(typing, parameters, squares, gradient, vectors, rate, decay,
     signature = types.void(parameters, squares, gradient, types.int64, *(types.float32,) * 5)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder)
+        code = Code(context, builder)
         parameters, squares, gradient, vectors, *scalars = arguments
         p_data, _ = code.data(signature.args[0], parameters)
         s_data, _ = code.data(signature.args[1], squares)

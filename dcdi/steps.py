@@ -320,7 +320,7 @@ def _penalty_gradient(parameters, gradient, penalties, matrices):
         p[i, i] = 0.0
     h = trace_violation(p, work, exponential) / penalties.normalisation
     multiplier = (penalties.gamma + penalties.mu * h) / penalties.normalisation
-    sparsity = penalties.sparsity / d**2
+    sparsity = penalties.sparsity / (d * d)
     for i in range(d):
         for j in range(d):
             if i != j:

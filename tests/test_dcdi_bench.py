@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dcdi import bench
+from dcdi.training import Schedule
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -13,9 +14,13 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     bench.main(options.split())
     iterations, fits = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
     assert iterations[0].startswith("CPU time of an iteration")
-    assert iterations[1].split() == ["density", "mode", "nodes", "cpu", "ms", "torch", "ms", "cpu/torch"]
-    for line, mode in zip(iterations[2:], ("known", "unknown"), strict=True):
-        density, found, nodes, cpu, torch, ratio = line.split()
+    peak = float(re.fullmatch(r"Peak of this processor: (\S+) GFLOP/s", iterations[1])[1])  # type: ignore[index]
+    header = ["density", "mode", "nodes", "cpu", "ms", "torch", "ms", "cpu", "GFLOP/s", "of", "peak", "cpu/torch"]
+    assert iterations[2].split() == header
+    for line, mode in zip(iterations[3:], ("known", "unknown"), strict=True):
+        density, found, nodes, cpu, torch, speed, share, ratio = line.split()
+        assert 0 < float(speed) < peak
+        assert float(share.rstrip("%")) / 100 == pytest.approx(float(speed) / peak, abs=0.01)
         assert (density, found, nodes) == ("gaussian", mode, "3")
         assert 0 < float(cpu) < float(torch)
         assert re.fullmatch(r"1/\d+", ratio)
@@ -30,7 +35,7 @@ def test_subset(capsys: pytest.CaptureFixture[str]) -> None:
     options = "--nodes 2 --density dsf --mode imperfect --engine cpu --rows 100 --seconds 0.01 --rounds 1"
     bench.main(options.split())
     iterations, fits = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
-    assert [line.split()[:3] for line in iterations[2:]] == [["dsf", "imperfect", "2"]]
+    assert [line.split()[:3] for line in iterations[3:]] == [["dsf", "imperfect", "2"]]
     assert [line.split()[:2] for line in fits[2:]] == [["dsf", "imperfect"]]
 
 
@@ -47,3 +52,12 @@ def test_data(nodes: int) -> None:
     assert (data.targets[1:].sum(axis=1) == max(1, nodes // 10)).all()
     np.testing.assert_allclose(data.X.std(axis=0), 1)
     assert data.settings == (nodes if nodes <= 20 else 10) + 1
+
+
+def test_operations() -> None:
+    """Counted by hand: 3 inputs, 16 and 16 units, 1 output are 320 weights; 64 samples, 6 operations each."""
+    data, schedule = bench.a_dataset(3, 400, seed=0), Schedule()
+    known = bench.operations(bench.an_engine("cpu", "gaussian", "known", data, schedule).model, data, schedule)
+    assert known == (320 * 3 * 64 * 6, 320 * 3 * 80 * 2)
+    imperfect = bench.operations(bench.an_engine("cpu", "gaussian", "imperfect", data, schedule).model, data, schedule)
+    assert imperfect.iteration == pytest.approx(known.iteration * (3 + 3 / 4) / 3)  # 3 of 4 settings have a target
