@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
 CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
 
-.PHONY: help env env-dev env-r quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r env-slurm quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
@@ -31,11 +31,13 @@ help:
 	@echo "make test | test-slow        fast tests | the others"
 	@echo "make lint | format           check | fix the style"
 	@echo "make env-r                   add rpy2, for the engines that are R packages (needs R on the PATH)"
+	@echo "make env-slurm               add Snakemake's plugin for SLURM, for profiles/slurm"
 	@echo "make clean                   remove the environment and caches (results stay)"
 
 env: $(VENV)/.runtime
 env-dev: $(VENV)/.dev
 env-r: $(VENV)/.r
+env-slurm: $(VENV)/.slurm
 
 $(VENV)/.runtime: envs/requirements.txt envs/requirements-nodeps.txt envs/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
@@ -54,6 +56,10 @@ $(VENV)/.dev: $(VENV)/.runtime envs/requirements-dev.txt
 $(VENV)/.r: $(VENV)/.runtime envs/requirements-r.txt
 	@command -v R >/dev/null || { echo "R is not on the PATH: install it first (Debian's r-base-core)"; exit 1; }
 	$(PIP) -r envs/requirements-r.txt -c envs/constraints.txt
+	@touch $@
+
+$(VENV)/.slurm: $(VENV)/.runtime envs/requirements-slurm.txt
+	$(PIP) -r envs/requirements-slurm.txt -c envs/constraints.txt
 	@touch $@
 
 quick: ; @$(MAKE) --no-print-directory run PRESET=quick

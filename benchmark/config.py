@@ -48,6 +48,7 @@ _EXPECTED: dict[str, Callable[[Any, dict[str, Any]], str]] = {
     "uniqueItems": lambda *_: "entries that differ",
 }
 _LONGEST_VALUE = 60
+MOST_ENTRIES = 100_000
 
 
 class ConfigError(ValueError):
@@ -79,10 +80,29 @@ def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 def check_schema(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     """Raise ConfigError for the first key that is unknown, missing, or of a wrong type or value."""
+    _check_size(config)
     errors = _validator(schema_file).iter_errors(config)
     first = min(errors, key=lambda error: (len(error.path), _message(error)), default=None)
     if first is not None:
         raise ConfigError(_message(first))
+
+
+def _check_size(config: Any) -> None:
+    """Refuse a configuration without end, before anything walks through it: an alias of YAML costs one line."""
+    waiting = [config]
+    for _ in range(MOST_ENTRIES):
+        if not waiting:
+            return
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            waiting += [*entry.keys(), *entry.values()]
+        elif isinstance(entry, list):
+            waiting += entry
+        if len(waiting) > MOST_ENTRIES:
+            break
+    raise ConfigError(
+        f"the top level: it has more than {MOST_ENTRIES:,} entries (aliases, *name, repeat what they name)"
+    )
 
 
 @cache

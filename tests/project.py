@@ -55,15 +55,16 @@ class Project:
         self.write(name, yaml.safe_dump(config, sort_keys=False))
         return name
 
-    def command(self, preset: str, *arguments: str, cores: int = 2) -> list[str]:
-        return [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", preset, *arguments]
+    def command(self, preset: str, *arguments: str, cores: int | None = 2) -> list[str]:
+        here = [] if cores is None else ["--cores", str(cores)]
+        return [sys.executable, "-m", "snakemake", *here, "--configfile", preset, *arguments]
 
     def environment(self) -> dict[str, str]:
         inherited = {name: v for name, v in os.environ.items() if not name.startswith(("SNAKEMAKE", "PYTHONPATH"))}
         # Compiled code is kept where the other tests keep theirs.
         return {"NUMBA_CACHE_DIR": str(Path.home() / ".cache" / "dcdi")} | inherited
 
-    def run(self, preset: str, *arguments: str, cores: int = 2, check: bool = True) -> str:
+    def run(self, preset: str, *arguments: str, cores: int | None = 2, check: bool = True) -> str:
         """Run the workflow; return what it printed. With check, it must succeed; without, it must fail."""
         done = subprocess.run(
             self.command(preset, *arguments, cores=cores),

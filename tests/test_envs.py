@@ -40,7 +40,7 @@ def pins(path: Path) -> dict[str, str]:
 CONSTRAINTS = pins(ROOT / "envs" / "constraints.txt")
 # Installed without dependencies, so it is no part of the constraints.
 WITHOUT_DEPENDENCIES = pins(ROOT / "envs" / "requirements-nodeps.txt")
-OPTIONAL = pins(ROOT / "envs" / "requirements-r.txt")
+OPTIONAL = pins(ROOT / "envs" / "requirements-r.txt") | pins(ROOT / "envs" / "requirements-slurm.txt")
 EVERY_PIN = CONSTRAINTS | WITHOUT_DEPENDENCIES | OPTIONAL
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import psutil
 from snakemake.exceptions import WorkflowError
 
 from snakemake.logging import logger
@@ -43,6 +44,9 @@ os.environ.update(
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "results" / ".cache"))  # compiled once for all presets
 os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
+# Fits may use less than their limits, but all of them at once must not exceed this machine's memory.
+if workflow.global_resources["_nodes"].value is None and "mem_mb" not in workflow.global_resources:
+    workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2**20)
 # Files with a truth that no fit may read; not a parameter, so that another file runs nothing finished again.
 OWN = [condition for condition in PLAN.conditions.values() if condition.file is not None]
 TRUTHS = [path for own in OWN for path in (own.file, (own.table or {}).get("truth")) if path is not None]

@@ -6,6 +6,13 @@ PYTHON_ROWS = [name for name, row in PLAN.rows.items() if row.method.fit is not 
 RUNNER_MB = 300
 
 
+def minutes_of(wildcards):
+    """The longest that a job can take, in minutes: its start, each of its fits, and a little for the runner."""
+    row = row_of(wildcards)
+    fits = len(PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index))
+    return ceil((row.start_seconds + fits * row.seconds) / 60) + 5
+
+
 rule fit:
     input:
         lambda wildcards: data_path(wildcards.condition, wildcards.index, row_of(wildcards).method.data),
@@ -26,7 +33,8 @@ rule fit:
         fit_memory_mb=lambda wildcards: ceil(row_of(wildcards).memory_mb),
         start_seconds=lambda wildcards: ceil(row_of(wildcards).start_seconds),
         # What a scheduler sets aside: the fit, and the processes that look after it.
-        mem_mb=lambda wildcards: ceil(row_of(wildcards).memory_mb) + RUNNER_MB,
+        mem_mb=lambda wildcards, attempt: ceil(row_of(wildcards).memory_mb) + RUNNER_MB * attempt,
+        runtime=lambda wildcards, attempt: minutes_of(wildcards) * attempt,
     params:
         method=lambda wildcards: row_of(wildcards).method.name,
         packages=lambda wildcards: list(row_of(wildcards).method.packages),

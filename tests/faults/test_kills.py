@@ -1,0 +1,141 @@
+"""Kill a run at random moments, in every way; what comes out at last is what an undisturbed run makes.
+
+BENCHMARK_KILLS=30 gives the number of kills; a few where it is not set.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.project import Project
+
+KILLS = int(os.environ.get("BENCHMARK_KILLS", "5"))
+WAYS = ("group", "snakemake", "runner", "fit", "terminate")
+SLOW = """
+import time
+import numpy as np
+from benchmark.dataset import Fit
+LABEL, SUPPORTS, SPACE, SELECTION = "Slow", ("perfect",), {"part": [1, 2, 3, 4]}, {"part": 2}
+def fit(dataset, *, seed, part):
+    time.sleep(0.4)
+    return Fit(np.triu(np.ones((dataset.d, dataset.d), dtype=np.int8), k=part))
+"""
+EXPERIMENT = {"data": {"mechanism": "linear", "nodes": 4, "edges_per_node": 1, "n": 200}, "methods": ["empty", "slow"]}
+
+
+def slow_preset(project: Project) -> str:
+    project.write("baselines/slow.py", SLOW)
+    return project.preset(datasets=4, experiments={"perfect": EXPERIMENT})
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Return the processes that work in a folder."""
+    found = []
+    for process in psutil.process_iter(["cwd", "cmdline", "status"]):
+        places = [process.info["cwd"] or "", *(process.info["cmdline"] or [])]
+        if any(str(folder) in place for place in places) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+def is_fitting(project: Project) -> bool:
+    return any(project.results("fits").rglob("*.partial.jsonl"))
+
+
+def kill(way: str, running: subprocess.Popen[bytes], project: Project) -> None:
+    if way == "group":
+        os.killpg(running.pid, signal.SIGKILL)
+    elif way == "snakemake":
+        running.kill()
+    elif way == "terminate":
+        running.terminate()
+    else:
+        marks = {"runner": "fit.py", "fit": "benchmark.worker"}
+        victims = [one for one in processes_of(project.folder) if any(marks[way] in part for part in one.cmdline())]
+        if victims:
+            random.choice(victims).kill()
+
+
+def go_on(project: Project, preset: str) -> None:
+    """Finish a run with the documented commands, and no other step."""
+    if any(project.results(".snakemake/locks").glob("*")):
+        project.run(preset, "--unlock")
+    project.run(preset, "--", "metrics.csv")
+    project.python("-m", "benchmark.retry", "results/tiny")
+    project.run(preset, "--", "metrics.csv")
+
+
+@pytest.mark.slow
+def test_after_any_kills_the_metrics_are_the_same(project: Project) -> None:
+    preset = slow_preset(project)
+    project.run(preset, "--", "metrics.csv")
+    undisturbed = project.results("metrics.csv").read_bytes()
+    shutil.rmtree(project.results(""))
+    random.seed(time.time_ns())
+    while_fitting = 0
+    for number in range(KILLS):
+        way = WAYS[number % len(WAYS)]
+        running = subprocess.Popen(
+            project.command(preset, "--", "metrics.csv"),
+            cwd=project.folder,
+            env=project.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + 120
+        while not is_fitting(project) and running.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(random.uniform(0, 1.5))
+        while_fitting += is_fitting(project)
+        kill(way, running, project)
+        if way in ("runner", "fit", "terminate"):
+            running.wait(180)
+        else:
+            running.wait(10)
+        deadline = time.monotonic() + 5
+        while processes_of(project.folder) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        left = processes_of(project.folder)
+        assert not left, (way, [one.cmdline() for one in left])
+        if project.results("metrics.csv").exists() or number == KILLS - 1:
+            go_on(project, preset)
+            assert project.results("metrics.csv").read_bytes() == undisturbed, way
+            assert not list(project.results("fits").rglob("*.partial.jsonl"))
+            shutil.rmtree(project.results(""))
+        elif any(project.results(".snakemake/locks").glob("*")):
+            project.run(preset, "--unlock")
+    print(f"{while_fitting} of {KILLS} kills came while fits were being written")
+    assert while_fitting >= KILLS // 3
+
+
+@pytest.mark.slow
+def test_a_full_disk_costs_nothing_that_was_finished(project: Project) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("to mount a small disk needs root")
+    preset = slow_preset(project)
+    project.run(preset, "--", "metrics.csv")
+    undisturbed = project.results("metrics.csv").read_bytes()
+    shutil.rmtree(project.results(""))
+    disk = project.folder / "results"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("this system does not let a test mount a small disk")
+    try:
+        filler = disk / "filler"
+        filler.write_bytes(b"x" * (3 * 2**20 - 150_000))
+        project.run(preset, "--", "metrics.csv", check=False)
+        finished = {path: path.stat().st_mtime_ns for path in project.results("fits").rglob("*.json")}
+        filler.unlink()
+        go_on(project, preset)
+        assert project.results("metrics.csv").read_bytes() == undisturbed
+        assert all(path.stat().st_mtime_ns == changed for path, changed in finished.items() if path.stat().st_size)
+    finally:
+        subprocess.run(["umount", disk], check=True)
