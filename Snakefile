@@ -46,3 +46,4 @@ rule all:
         GRAPHS,
         expand("reproduction.{kind}", kind=["csv", "md", "tex"]),
         PAPER_TABLES,
+        PAPER_FIGURES,

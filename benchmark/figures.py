@@ -1,20 +1,23 @@
-"""Boxplots of SHD and SID as in the paper's Figures "Perfect", "Imperfect" and "Unknown interventions"."""
+"""Boxplots of SHD and SID, made for print: as wide as the text of a paper, text of 6 pt or more at that width."""
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from benchmark.plan import Experiment
 from benchmark.recall import describe_recorded
+from benchmark.styles import Style
 
 AXIS_NAMES = {
     "edges_per_node": "expected edges per node $e$",
@@ -29,110 +32,133 @@ PANEL_NAMES = {
     "x": "X",
     "dna": "DNA",
 }
-CONTROL_GREYS = ("#d9d9d9", "#b5b5b5", "#8f8f8f", "#6b6b6b")
 METRICS = ("shd", "sid")
-LEGEND_INCHES = 1.35  # width of an entry
-TITLE_CHARACTERS = 14  # per inch
+WIDTH = 5.5  # inches, the text of NeurIPS and most others
+FEWEST_FOR_A_BOX = 5
+LEGEND_INCHES = 1.1  # width of an entry
+TITLE_CHARACTERS = 16  # per inch
 STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 9,
+    "font.size": 7,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.5,
+    "figure.titlesize": 7.5,
+    "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "pdf.fonttype": 42,
+    "hatch.linewidth": 0.4,
+    "pdf.fonttype": 42,  # TrueType: journals refuse Type 3
     "svg.hashsalt": "benchmark",
 }
 
-Color = tuple[float, float, float] | str
-
-
-def colours(experiments: list[Experiment]) -> dict[str, Color]:
-    """Return a colour per row, the same in every figure of a run; controls are grey."""
-    rows = {row.name: row for experiment in experiments for row in experiment.rows}
-    methods = [name for name, row in rows.items() if not row.method.is_control]
-    controls = [name for name, row in rows.items() if row.method.is_control]
-    # The palette's own grey would look like a control.
-    palette = [shade for shade in sns.color_palette("colorblind") if len(set(shade)) > 1]
-    if len(methods) > len(palette):
-        palette = sns.color_palette("husl", len(methods))
-    greys = {name: CONTROL_GREYS[place % len(CONTROL_GREYS)] for place, name in enumerate(controls)}
-    return dict(zip(methods, palette, strict=False)) | greys
+Published = Mapping[tuple[str, str, str], float]  # (condition, row, metric) -> mean
 
 
 def boxplots(
-    experiment: Experiment, metrics: pd.DataFrame, along: str, nodes: int | None, colour: dict[str, Color]
+    experiment: Experiment,
+    metrics: pd.DataFrame,
+    along: str,
+    nodes: int | None,
+    style: Mapping[str, Style],
+    published: Published | None = None,
+    *,
+    titled: bool = True,
 ) -> Figure:
-    """Draw SHD above SID, one panel per mechanism, one box per method; the points are the data sets."""
+    """Draw SHD above SID, one panel per mechanism, one box per method; a diamond is a published mean."""
     shown = metrics[(metrics["experiment"] == experiment.name) & (metrics["choice"] == "selected")]
     if nodes is not None:
         shown = shown[shown["nodes"].astype(int) == nodes]
     size = "" if nodes is None else f", {nodes} nodes"
     if shown.empty:
-        return _nothing(f"{experiment.title}{size}")
+        return nothing(f"{experiment.title}{size}")
     mechanisms = list(dict.fromkeys(shown["mechanism"]))
     rows = [row.name for row in experiment.rows]
     places = sorted({float(value) for value in shown[along]})
+    marks = published or {}
     with matplotlib.rc_context(STYLE):
-        width = 0.8 + len(mechanisms) * max(2.0, 0.4 + 0.15 * len(rows) * len(places))
-        figure = Figure(figsize=(min(width, 11.0), 4.4), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
         panels = figure.subplots(len(METRICS), len(mechanisms), squeeze=False, sharex=True)
         for (line, metric), (column, mechanism) in _pairs(METRICS, mechanisms):
             part = shown[(shown["metric"] == metric) & (shown["mechanism"] == mechanism)]
-            _panel(panels[line, column], part, along, places, rows, colour)
+            axes = panels[line, column]
+            _panel(axes, part, along, places, rows, style, marks)
             if line == 0:
-                panels[line, column].set_title(PANEL_NAMES.get(mechanism, mechanism))
+                axes.set_title(PANEL_NAMES.get(mechanism, mechanism))
             if line == len(METRICS) - 1:
-                panels[line, column].set_xlabel(AXIS_NAMES[along])
+                axes.set_xlabel(AXIS_NAMES[along])
             if column == 0:
-                panels[line, column].set_ylabel(metric.upper())
-        labels = {row.name: row.label for row in experiment.rows}
-        handles = [Patch(facecolor=colour[name], edgecolor="black", linewidth=0.5, label=labels[name]) for name in rows]
-        figure.legend(
-            handles=handles,
-            loc="outside lower center",
-            ncols=max(2, min(len(rows), int(figure.get_figwidth() / LEGEND_INCHES))),
-            frameon=False,
-        )
-        convention = ", ".join(dict.fromkeys(shown["convention"]))
-        count = shown["dataset"].nunique()
-        title = f"{experiment.title}{size} ({count} data sets, convention {convention}) {describe_recorded(shown)}"
-        figure.suptitle(textwrap.fill(title, int(figure.get_figwidth() * TITLE_CHARACTERS)), fontsize=9)
+                axes.set_ylabel(metric.upper())
+        drawn = set(zip(shown["condition"], shown["row"], strict=True))
+        add_legend(figure, experiment, style, diamonds=any(key[:2] in drawn for key in marks))
+        if titled:
+            convention = ", ".join(dict.fromkeys(shown["convention"]))
+            count = shown["dataset"].nunique()
+            sets = "1 data set" if count == 1 else f"{count} data sets"
+            title = f"{experiment.title}{size} ({sets}, convention {convention}) {describe_recorded(shown)}"
+            figure.suptitle(textwrap.fill(title, int(WIDTH * TITLE_CHARACTERS)))
     return figure
 
 
-def _nothing(title: str) -> Figure:
+def nothing(title: str) -> Figure:
     """Say that nothing of a figure was fitted or recorded."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(4.4, 1.2), layout="constrained")
-        figure.suptitle(title, fontsize=9)
+        figure = Figure(figsize=(WIDTH, 1.2), layout="constrained")
+        figure.suptitle(title)
         figure.text(0.5, 0.35, "–  nothing of this figure is recorded", ha="center")
     return figure
 
 
+def add_legend(figure: Figure, experiment: Experiment, style: Mapping[str, Style], *, diamonds: bool = False) -> None:
+    """Name the rows below the panels."""
+    handles: list[Patch | Line2D] = [
+        Patch(
+            facecolor=style[row.name].colour,
+            hatch=style[row.name].hatch,
+            edgecolor="black",
+            linewidth=0.5,
+            label=row.label,
+        )
+        for row in experiment.rows
+    ]
+    if diamonds:
+        handles.append(Line2D([], [], **DIAMOND, label="published mean"))
+    columns = max(2, min(len(handles), int(figure.get_figwidth() / LEGEND_INCHES)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=1.6)
+
+
+DIAMOND: Any = {
+    "marker": "D",
+    "markersize": 2.8,
+    "markerfacecolor": "white",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.6,
+    "linestyle": "none",
+    "zorder": 5,
+}
+
+
 def _panel(
-    axes: Axes, part: pd.DataFrame, along: str, places: list[float], rows: list[str], colour: dict[str, Color]
+    axes: Axes,
+    part: pd.DataFrame,
+    along: str,
+    places: list[float],
+    rows: list[str],
+    style: Mapping[str, Style],
+    published: Published,
 ) -> None:
-    step = 0.8 / len(rows)
+    step = 0.84 / len(rows)
     for order, row in enumerate(rows):
         for group, place in enumerate(places):
             cell = part[(part["row"] == row) & (part[along].astype(float) == place)]
-            values = pd.to_numeric(cell["value"]).dropna().to_numpy()
-            if len(values) == 0:
-                continue
-            x = group - 0.4 + step * (order + 0.5)
-            axes.boxplot(
-                values,
-                positions=[x],
-                widths=0.85 * step,
-                patch_artist=True,
-                showfliers=False,
-                boxprops={"facecolor": colour[row], "linewidth": 0.6},
-                medianprops={"color": "black", "linewidth": 1.0},
-                whiskerprops={"linewidth": 0.6},
-                capprops={"linewidth": 0.6},
-            )
-            spread = np.linspace(-0.2, 0.2, len(values)) * step
-            axes.plot(x + spread, values, ".", color="black", markersize=1.8, alpha=0.6)
-    axes.set_xticks(range(len(places)), [f"{place:g}" for place in places])
+            x = group - 0.42 + step * (order + 0.5)
+            values = pd.to_numeric(cell["value"]).dropna().to_numpy(dtype=np.float64)
+            draw_values(axes, x, values, step, style[row])
+            for condition, metric in dict.fromkeys(zip(cell["condition"], cell["metric"], strict=True)):
+                if (condition, row, metric) in published:
+                    axes.plot([x], [published[condition, row, metric]], **DIAMOND)
+    axes.set_xticks(range(len(places)), [f"{place:,g}" for place in places])
     axes.set_xlim(-0.5, len(places) - 0.5)
     # A little below 0, so that a box of zeros can be seen.
     axes.set_ylim(bottom=-0.03 * max(axes.get_ylim()[1], 1.0))
@@ -140,12 +166,35 @@ def _panel(
     axes.set_axisbelow(True)
 
 
+def draw_values(axes: Axes, x: float, values: npt.NDArray[np.float64], step: float, style: Style) -> None:
+    """Draw a box with its points, or points alone where they are too few for quartiles."""
+    spread = np.linspace(-0.25, 0.25, len(values)) * step if len(values) > 1 else np.zeros(len(values))
+    if len(values) < FEWEST_FOR_A_BOX:
+        axes.plot(
+            x + spread, values, "o", color=style.colour, markersize=2.8, markeredgecolor="black", markeredgewidth=0.4
+        )
+        return
+    axes.boxplot(
+        values,
+        positions=[x],
+        widths=0.85 * step,
+        patch_artist=True,
+        showfliers=False,
+        boxprops={"facecolor": style.colour, "hatch": style.hatch, "linewidth": 0.5},
+        medianprops={"color": "black", "linewidth": 1.0},
+        whiskerprops={"linewidth": 0.5},
+        capprops={"linewidth": 0.5},
+    )
+    axes.plot(x + spread, values, ".", color="black", markersize=1.5, alpha=0.6, markeredgewidth=0)
+
+
 def save(figure: Figure, stem: Path) -> None:
     """Write a figure as PDF and PNG, the same bytes for the same data."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     _take_literally(figure)
-    figure.savefig(stem.with_name(f"{stem.name}.pdf"), metadata={"CreationDate": None})
-    figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=200, metadata={"Software": None})
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(stem.with_name(f"{stem.name}.pdf"), metadata={"CreationDate": None})
+        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=200, metadata={"Software": None})
 
 
 def missing_figure(title: str, reason: str) -> Figure:

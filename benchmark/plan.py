@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,11 +30,13 @@ class Condition:
     """Data sets drawn alike: simulated ones, the paper's own, the Sachs data, or one file."""
 
     name: str
-    source: Literal["simulated", "published", "sachs", "file"]
+    source: Literal["simulated", "published", "sachs", "file", "part"]
     datasets: int
     simulation: dict[str, Any]
     file: Path | None = None
     table: dict[str, Any] | None = None  # how to read the file, where it is a table
+    base: "Condition | None" = None  # of a part: the whole data sets
+    leave_out: str | None = None  # of a part: the setting that it lacks
 
     @property
     def setting(self) -> str:
@@ -119,7 +121,8 @@ class Plan:
         self.experiments = {name: self._experiment(name) for name in config["run"]}
         self.conditions: dict[str, Condition] = {}
         for experiment in self.experiments.values():
-            for condition in experiment.conditions:
+            bases = [condition.base for condition in experiment.conditions if condition.base is not None]
+            for condition in (*experiment.conditions, *bases):
                 known = self.conditions.setdefault(condition.name, condition)
                 if (known.file, known.table) != (condition.file, condition.table):
                     raise ConfigError(
@@ -166,6 +169,14 @@ class Plan:
         return experiment
 
     def _conditions(self, name: str, entry: dict[str, Any]) -> list[Condition]:
+        which = entry["data"].get("leave_out")
+        data = {name: value for name, value in entry["data"].items() if name != "leave_out"}
+        whole = self._whole_conditions(name, entry | {"data": data})
+        if which is None:
+            return whole
+        return [replace(c, name=f"{c.name}-without-{which}", source="part", base=c, leave_out=which) for c in whole]
+
+    def _whole_conditions(self, name: str, entry: dict[str, Any]) -> list[Condition]:
         data = entry["data"]
         key = f"experiments.{name}.data"
         kinds = [kind for kind in ("mechanism", "sachs", "files") if kind in data]

@@ -139,6 +139,34 @@ class DCDI:
             for index, member in enumerate(members):
                 yield self._result(engine, index, member, model, dataset, "torch" if use_torch else "cpu")
 
+    def fit_graph(self, dataset: Dataset, graph: npt.ArrayLike) -> FittedModel:
+        """Train the densities of a given DAG, as after the second stop; they are then also in ``self.fitted``."""
+        kept = np.asarray(graph).astype(bool)
+        cycle = find_cycle(kept)
+        if kept.shape != (dataset.d, dataset.d) or cycle is not None:
+            raise ValueError(f"graph has shape {kept.shape} and the cycle {cycle}; expected a DAG of {dataset.d} nodes")
+        model = self._model(dataset)
+        if model.learns_targets:
+            raise ValueError('fit_graph needs targets="known": learning them would change what the graph means')
+        heldout = dataset.heldout if dataset.heldout is not None else _split(dataset, self.seed)
+        use_torch = self.engine == "torch" or (self.engine == "auto" and _has_gpu())
+        engine = self._engine(model, dataset, heldout, 1, use_torch)
+        engine.freeze(0, kept)
+        member = Member(0.0, 0.0, mu=0.0, gamma=0.0, phase="frozen", patience=self.schedule.patience)
+        train(
+            engine,
+            [member],
+            self.schedule,
+            violation=violation,
+            acyclic=lambda graph: find_cycle(graph) is None,
+            record=False,
+            report=_progress(time.perf_counter()),
+        )
+        if member.phase != "done":
+            raise ConvergenceError(f"the densities of the graph did not settle in {member.iterations} iterations")
+        self.fitted = FittedModel(model, kept.astype(np.int8), model.known_targets, engine.learned(0))
+        return self.fitted
+
     def _model(self, dataset: Dataset) -> Model:
         needs_targets = self.intervention != "none" and self.targets == "known"
         if needs_targets and dataset.targets is None:

@@ -18,7 +18,7 @@ from benchmark.plan import Condition, Experiment, Plan, Row, Targets
 from benchmark.selection import Selection
 from tests.project import ROOT
 
-PRESETS = ("quick", "measured", "small", "paper", "recorded")
+PRESETS = ("quick", "figures", "measured", "small", "paper", "recorded")
 
 
 def configuration(preset: str = "paper", /, **changes: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import dcdi
@@ -385,6 +386,33 @@ def test_score_of_unseen_settings() -> None:
     assert fitted.score(unseen) == pytest.approx(density.sum(axis=1).mean())
     with pytest.raises(DatasetError, match="targets"):
         fitted.score(hidden(data))
+
+
+def test_densities_of_a_given_graph() -> None:
+    data = chain(n=2000)
+    given, lacking = (
+        DCDI("dsf", **SMALL).fit_graph(data, graph) for graph in (GRAPH, np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]]))
+    )
+    np.testing.assert_array_equal(given.graph, GRAPH)
+    assert given.score(data) > lacking.score(data) + 0.1
+    assert given.score(data) == DCDI("dsf", **SMALL).fit_graph(data, GRAPH).score(data)
+    without_parents = lacking.log_density(data.X)[:, 2]
+    moved = data.X.copy()
+    moved[:, 1] += 1
+    np.testing.assert_array_equal(lacking.log_density(moved)[:, 2], without_parents)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        (np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]), {}, "expected a DAG of 3 nodes"),
+        (np.zeros((2, 2)), {}, "expected a DAG of 3 nodes"),
+        (GRAPH, {"targets": "unknown"}, "known"),
+    ],
+)
+def test_a_graph_that_cannot_be_fitted(graph: npt.ArrayLike, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DCDI(**(SMALL | options)).fit_graph(chain(n=200), graph)
 
 
 @every_mode

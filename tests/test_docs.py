@@ -139,7 +139,7 @@ def test_the_numbers_of_the_preset_table_are_those_of_the_plan(preset: str) -> N
     assert number(line[2]) == sum(place.datasets for place in plan.conditions.values())
     assert number(line[3]) == sum(len(plan.grid(*job)) for job in jobs)
     assert number(line[4]) == len(jobs)
-    per_condition = re.search(r"(\d+) data sets a condition", line[1])
+    per_condition = re.search(r"(\d+) data sets? a condition", line[1])
     assert per_condition
     assert int(per_condition[1]) == plan.config["datasets"]
 

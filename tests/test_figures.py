@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.colors
+import matplotlib.text
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,14 +15,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
-from benchmark.figures import CONTROL_GREYS, METRICS, boxplots, colours, save
+from benchmark.figures import METRICS, STYLE, WIDTH, boxplots, save
 from benchmark.plan import Condition, Experiment, Plan, figure_axes
+from benchmark.styles import CONTROLS, METHODS, Style, method_style, style_of, styles
 from tests.samples import condition, configuration, experiment, metric_frame, metric_rows, row
 
 ROWS = [row("one", "Method one"), row("two", "Method two"), row("control", "Control", is_control=True)]
 MECHANISMS = ("linear", "nn")
 EDGES = (1, 4)
-SHOWN = experiment([condition(m, edges_per_node=e, datasets=4) for m in MECHANISMS for e in EDGES], ROWS)
+SHOWN = experiment([condition(m, edges_per_node=e, datasets=6) for m in MECHANISMS for e in EDGES], ROWS)
+
+
+def style_by_row(shown: Experiment) -> dict[str, Style]:
+    return {by.name: style_of(by, {}) for by in shown.rows}
 
 
 def metrics_of(shown: Experiment, missing: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -41,7 +47,7 @@ def metrics_of(shown: Experiment, missing: tuple[str, ...] = ()) -> pd.DataFrame
 
 def draw(shown: Experiment = SHOWN, metrics: pd.DataFrame | None = None, name: str = "perfect-d10") -> Figure:
     along, nodes = figure_axes(shown)[name]
-    return boxplots(shown, metrics_of(shown) if metrics is None else metrics, along, nodes, colours([shown]))
+    return boxplots(shown, metrics_of(shown) if metrics is None else metrics, along, nodes, style_by_row(shown))
 
 
 def panel(figure: Figure, metric: str, mechanism: str) -> Axes:
@@ -81,7 +87,7 @@ def test_each_row_and_place_is_a_box_of_its_values(metric: str, mechanism: str) 
         low, high = np.percentile(expected, [25, 75])
         assert (corners[:, 1].min(), corners[:, 1].max()) == pytest.approx((low, high))
         assert round(corners[:, 0].mean()) == place
-        assert rgb(box.get_facecolor()) == pytest.approx(rgb(colours([SHOWN])[by.name]))
+        assert rgb(box.get_facecolor()) == pytest.approx(rgb(style_by_row(SHOWN)[by.name].colour))
     medians = [line for line in axes.lines if line.get_linewidth() == 1.0 and line.get_marker() != "."]
     assert [float(np.asarray(line.get_ydata())[0]) for line in medians] == [float(np.median(v)) for v in shown]
 
@@ -100,7 +106,7 @@ def test_titles_and_axes_say_what_is_shown() -> None:
     assert [axes.get_ylabel() for axes in figure.axes] == ["SHD", "", "SID", ""]
     assert [axes.get_xlabel() for axes in figure.axes][2:] == ["expected edges per node $e$"] * 2
     assert [label.get_text() for label in figure.axes[2].get_xticklabels()] == ["1", "4"]
-    assert figure.get_suptitle() == "Title of perfect, 10 nodes (4 data sets, convention released)"
+    assert figure.get_suptitle() == "Title of perfect, 10 nodes (6 data sets, convention released)"
     assert all(-0.05 * axes.get_ylim()[1] <= axes.get_ylim()[0] < 0 for axes in figure.axes)  # boxes of zeros show
 
 
@@ -123,7 +129,7 @@ def test_the_legend_names_every_row_in_its_colour() -> None:
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [by.label for by in ROWS]
     shown = [rgb(patch.get_facecolor()) for patch in legend.get_patches()]
-    assert shown == [pytest.approx(rgb(colours([SHOWN])[by.name])) for by in ROWS]
+    assert shown == [pytest.approx(rgb(style_by_row(SHOWN)[by.name].colour)) for by in ROWS]
 
 
 def is_grey(colour: object) -> bool:
@@ -131,32 +137,58 @@ def is_grey(colour: object) -> bool:
     return red == green == blue
 
 
-@pytest.mark.parametrize("count", [1, 3, 8, 9, 10, 14])
-def test_controls_are_grey_and_methods_are_not(count: int) -> None:
-    methods = [row(f"method{number}") for number in range(count)]
-    controls = [row(f"control{number}", is_control=True) for number in range(3)]
-    chosen = colours([experiment([], [*methods, *controls])])
-    assert set(chosen) == {by.name for by in (*methods, *controls)}
-    assert all(is_grey(chosen[by.name]) for by in controls)
-    assert not any(is_grey(chosen[by.name]) for by in methods)
-    assert len({rgb(colour) for colour in chosen.values()}) == count + 3
+def test_controls_are_grey_and_methods_are_not() -> None:
+    assert all(is_grey(method_style(name, is_control=True).colour) for name in (*CONTROLS, "another"))
+    assert not any(is_grey(method_style(name).colour) for name in (*METHODS, "another", "correlation"))
 
 
-def test_greys_begin_again_when_there_are_many_controls() -> None:
-    controls = [row(f"control{number}", is_control=True) for number in range(6)]
-    assert set(colours([experiment([], controls)]).values()) == set(CONTROL_GREYS)
+def test_methods_of_the_paper_are_told_apart_in_colour_and_in_greyscale() -> None:
+    looks = [method_style(name) for name in METHODS]
+    assert len(set(looks)) == len(METHODS)
+    brightness = [0.3 * r + 0.59 * g + 0.11 * b for r, g, b in (rgb(look.colour) for look in looks)]
+    for one, other in itertools.combinations(range(len(looks)), 2):
+        assert looks[one].hatch != looks[other].hatch or abs(brightness[one] - brightness[other]) > 0.15
 
 
-def test_a_row_has_the_same_colour_in_every_experiment() -> None:
-    other = experiment([condition("linear", datasets=4)], [ROWS[1], ROWS[2]], name="other")
-    colour = colours([SHOWN, other])
-    legends = []
-    for shown in (SHOWN, other):
-        ((along, nodes),) = figure_axes(shown).values()
-        (legend,) = boxplots(shown, metrics_of(shown), along, nodes, colour).legends
-        patches = {patch.get_label(): rgb(patch.get_facecolor()) for patch in legend.get_patches()}
-        legends.append(patches)
-    assert legends[1] == {label: legends[0][label] for label in ("Method two", "Control")}
+def test_a_row_looks_the_same_in_every_preset_and_a_variant_is_a_shade_of_its_method() -> None:
+    by_preset = {preset: styles(Plan(configuration(preset))) for preset in ("paper", "quick", "small")}
+    for chosen in by_preset.values():
+        assert all(chosen[name] == by_preset["paper"][name] for name in chosen if name in by_preset["paper"])
+    looks = by_preset["paper"]
+    assert looks["igsp-kci"] == method_style("igsp")
+    assert looks["dcdi-g-unknown"] == looks["dcdi-g"] == Style("#0072B2", "")
+    variants = [looks[name] for name in ("igsp-kci", "igsp-gauss", "igsp-gauss-fixed", "igsp-kci-fixed")]
+    assert len({look.colour for look in variants}) == 4
+    assert {look.hatch for look in variants} == {""}
+
+
+def test_published_means_are_diamonds_on_their_boxes() -> None:
+    (place, *_) = SHOWN.conditions
+    along, nodes = figure_axes(SHOWN)["perfect-d10"]
+    published = {(place.name, "two", "shd"): 7.5, ("elsewhere", "two", "shd"): 1.0}
+    figure = boxplots(SHOWN, metrics_of(SHOWN), along, nodes, style_by_row(SHOWN), published)
+    marks = [(axes, line) for axes in figure.axes for line in axes.lines if line.get_marker() == "D"]
+    ((axes, mark),) = marks
+    assert axes is figure.axes[0]
+    assert list(np.asarray(mark.get_ydata())) == [7.5]
+    (box,) = [box for box in boxes(axes) if rgb(box.get_facecolor()) == rgb(method_style("two").colour)][:1]
+    corners = np.asarray(box.get_path().vertices)[:, 0]
+    assert corners.min() < float(np.asarray(mark.get_xdata())[0]) < corners.max()
+    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "published mean"
+    assert "published mean" not in [text.get_text() for text in draw().legends[0].get_texts()]
+
+
+def test_figures_are_made_for_print(tmp_path: Path) -> None:
+    figure = draw()
+    assert figure.get_figwidth() == WIDTH == 5.5
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    sizes = [float(text.get_fontsize()) for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
+    assert min(sizes) >= 6
+    save(figure, tmp_path / "figure")
+    content = (tmp_path / "figure.pdf").read_bytes()
+    assert b"/Type3" not in content
+    assert STYLE["pdf.fonttype"] == 42
 
 
 def test_drawing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -181,24 +213,28 @@ def test_all_values_missing_is_an_empty_figure(tmp_path: Path) -> None:
     save(figure, tmp_path / "empty")
 
 
-def test_one_data_set_is_a_point() -> None:
-    shown = experiment([condition(datasets=1)], ROWS)
+@pytest.mark.parametrize(("count", "boxed"), [(1, False), (4, False), (5, True)])
+def test_few_data_sets_are_points_without_a_box(count: int, boxed: bool) -> None:
+    shown = experiment([condition(datasets=count)], ROWS)
     figure = draw(shown)
-    assert all(len(values) == 1 for axes in figure.axes for values in points(axes))
+    for axes in figure.axes:
+        assert len(boxes(axes)) == (len(ROWS) if boxed else 0)
+        drawn = [line for line in axes.lines if line.get_marker() == ("." if boxed else "o")]
+        assert [len(np.asarray(line.get_ydata())) for line in drawn] == [count] * len(ROWS)
 
 
 def test_a_figure_shows_its_number_of_nodes_only() -> None:
-    shown = experiment([condition(nodes=nodes, datasets=2) for nodes in (10, 20)], ROWS)
-    shown = experiment([*shown.conditions, condition(nodes=10, edges_per_node=4, datasets=2)], ROWS)
+    shown = experiment([condition(nodes=nodes, datasets=5) for nodes in (10, 20)], ROWS)
+    shown = experiment([*shown.conditions, condition(nodes=10, edges_per_node=4, datasets=5)], ROWS)
     metrics = metrics_of(shown)
     for name, places in (("perfect-d10", 2), ("perfect-d20", 1)):
         along, nodes = figure_axes(shown)[name]
-        figure = boxplots(shown, metrics, along, nodes, colours([shown]))
+        figure = boxplots(shown, metrics, along, nodes, style_by_row(shown))
         assert len(boxes(figure.axes[0])) == places * len(ROWS)
 
 
 def test_nodes_along_the_axis() -> None:
-    shown = experiment([condition(nodes=nodes, datasets=2) for nodes in (10, 20)], ROWS)
+    shown = experiment([condition(nodes=nodes, datasets=5) for nodes in (10, 20)], ROWS)
     figure = draw(shown, name="perfect")
     assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["10", "20"]
     assert len(boxes(figure.axes[0])) == 2 * len(ROWS)
@@ -207,7 +243,7 @@ def test_nodes_along_the_axis() -> None:
 def test_every_experiment_of_the_paper_but_sachs_has_figures() -> None:
     for name, shown in Plan(configuration()).experiments.items():
         figures = figure_axes(shown)
-        assert bool(figures) == (name != "sachs")
+        assert bool(figures) == (name not in ("sachs", "sachs_unseen"))
         assert all(figure == name or figure.startswith(f"{name}-d") for figure in figures)
 
 
@@ -216,6 +252,6 @@ def test_the_other_axes_of_the_paper_are_drawn(name: str) -> None:
     shown = Plan(configuration()).experiments[name]
     metrics = metrics_of(shown)
     for along, nodes in figure_axes(shown).values():
-        figure = boxplots(shown, metrics, along, nodes, colours([shown]))
+        figure = boxplots(shown, metrics, along, nodes, style_by_row(shown))
         places = metrics[along].nunique()
         assert all(len(boxes(axes)) == places * len(shown.rows) for axes in figure.axes)

@@ -274,7 +274,7 @@ def test_the_papers_own_data_are_as_many_and_split_as_they_are(key: str, value: 
 
 def test_the_paper_runs_on_its_own_data_and_quick_on_simulated_ones() -> None:
     sources = {preset: {c.source for c in Plan(configuration(preset)).conditions.values()} for preset in PRESETS}
-    assert sources["paper"] == {"published", "simulated", "sachs"}
+    assert sources["paper"] == {"published", "simulated", "sachs", "part"}
     assert sources["quick"] == {"simulated", "sachs"}
     plan = Plan(configuration())
     assert sum(c.datasets for c in plan.conditions.values() if c.source == "published") == 240
@@ -342,8 +342,8 @@ def test_every_published_figure_has_its_condition() -> None:
 
 
 def test_the_published_conditions_are_the_standard_ones() -> None:
-    for name, shown in Plan(configuration()).experiments.items():
-        if shown.paper and name != "sachs":
+    for shown in Plan(configuration()).experiments.values():
+        if shown.paper in set(load_published()["experiment"]) - {"sachs"}:
             assert all(set(c.simulation) & {"settings", "targets_per_setting"} == set() for c in shown.conditions)
             assert all(c.simulation["n"] == 10_000 and c.datasets == 10 for c in shown.conditions)
 
@@ -458,7 +458,23 @@ def test_the_figures_of_the_paper() -> None:
         "number_of_interventions-d20": ("settings", 20),
         "number_of_examples-d10": ("n", 10),
         "number_of_variables": ("nodes", None),
+        "learning_dynamic-d10": ("edges_per_node", 10),
+        "learning_targets-d10": ("edges_per_node", 10),
+        "nn_unseen-d10": ("edges_per_node", 10),
     }
+
+
+def test_a_part_lacks_a_setting_of_data_sets_that_the_plan_has_too() -> None:
+    plan = Plan(configuration(run=["nn_unseen", "sachs_unseen"], convention="released"))
+    assert {name: (c.source, c.leave_out) for name, c in plan.conditions.items()} == {
+        "nn-d10-e4-perfect-without-random": ("part", "random"),
+        "nn-d10-e4-perfect": ("simulated", None),
+        "sachs-without-pakts473": ("part", "pakts473"),
+        "sachs": ("sachs", None),
+    }
+    (part,) = plan.experiments["nn_unseen"].conditions
+    assert part.base == plan.conditions["nn-d10-e4-perfect"]
+    assert (part.setting, part.datasets) == ("perfect", 10)
 
 
 def test_data_that_are_not_simulated_have_no_figure() -> None:

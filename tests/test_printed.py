@@ -26,7 +26,7 @@ def test_every_table_of_the_paper_is_a_piece_of_its_configuration() -> None:
 
 
 def test_a_piece_has_the_conditions_and_rows_of_its_table_alone() -> None:
-    pieces = table_pieces(Plan(configuration()))
+    pieces = table_pieces(Plan(configuration(convention="released")))
     (linear,) = pieces["perfect_linear"]
     assert [place.name for place in linear.conditions] == [
         f"linear-d{nodes}-e{edges}-perfect" for nodes in (10, 20) for edges in (1, 4)

@@ -9,11 +9,12 @@ import pytest
 from benchmark import recall as module
 from benchmark.dataset import Dataset
 from benchmark.evaluation import evaluate
-from benchmark.figures import boxplots, colours
+from benchmark.figures import boxplots
 from benchmark.pack import pack
 from benchmark.plan import Plan
 from benchmark.recall import Recall, data_origin, describe_recorded
 from benchmark.store import Store, StoreError
+from benchmark.styles import styles
 from benchmark.tables import build_tables, to_markdown
 from tests.runs import CELL, COMMIT, change, finish, finish_cell, small_plan
 
@@ -186,9 +187,9 @@ def test_figures_name_what_is_recorded(store: Store) -> None:
     plan = small_plan("only")
     metrics = measured(plan, Path("nothing"), store)
     experiment = plan.experiments["mine"]
-    figure = boxplots(experiment, metrics, "edges_per_node", 5, colours([experiment]))
+    figure = boxplots(experiment, metrics, "edges_per_node", 5, styles(plan))
     assert "From the records, not fitted in this run" in figure.get_suptitle().replace("\n", " ")
-    nothing = boxplots(experiment, metrics.iloc[:0], "edges_per_node", 5, colours([experiment]))
+    nothing = boxplots(experiment, metrics.iloc[:0], "edges_per_node", 5, styles(plan))
     assert "nothing of this figure is recorded" in nothing.texts[-1].get_text()
 
 

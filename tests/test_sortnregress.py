@@ -1,11 +1,16 @@
 """Sort-and-regress shows that standardised data give no order away, and that raw ones would."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from baselines.sortnregress import _adaptive_lasso, fit
-from benchmark.dataset import Dataset
+from baselines._shared.sorted_regression import adaptive_lasso
+from baselines.r2_sortnregress import explained
+from baselines.r2_sortnregress import fit as fit_r2
+from baselines.sortnregress import fit
+from benchmark.dataset import Dataset, Fit
 from benchmark.metrics import sid
 from benchmark.simulate import simulate
 
@@ -22,12 +27,12 @@ def regress_in(order: npt.NDArray[np.int64], dataset: Dataset) -> Values:
     graph = np.zeros((dataset.d, dataset.d))
     for place in range(1, dataset.d):
         before, j = order[:place], order[place]
-        graph[before, j] = _adaptive_lasso(X[:, before], X[:, j], PENALTY) != 0
+        graph[before, j] = adaptive_lasso(X[:, before], X[:, j], PENALTY) != 0
     return graph
 
 
-def distances(sets: list[Dataset]) -> tuple[Values, Values]:
-    """SID of sort-and-regress on each data set, and the mean over random orders."""
+def distances(sets: list[Dataset], fit: Callable[..., Fit] = fit) -> tuple[Values, Values]:
+    """SID of a control on each data set, and the mean over random orders."""
     rng = np.random.default_rng(0)
     sorted_, random = [], []
     for number, data in enumerate(sets):
@@ -74,14 +79,30 @@ def test_clearly_better_than_chance_on_raw_data() -> None:
     assert difference.mean() > 5 * difference.std(ddof=1) / np.sqrt(SETS)
 
 
+def standardised(raw: Dataset) -> Dataset:
+    """The same data, each column standardised over all rows."""
+    X = (raw.X - raw.X.mean(axis=0)) / raw.X.std(axis=0)
+    return Dataset(X, raw.setting, raw.targets, raw.graph, heldout=raw.heldout)
+
+
+def test_standardising_does_not_hide_the_order_from_r2() -> None:
+    found, chance = distances([standardised(raw_data(seed)) for seed in range(SETS)], fit_r2)
+    difference = chance - found
+    assert difference.mean() > 3 * difference.std(ddof=1) / np.sqrt(SETS)
+
+
+def test_the_share_explained_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(2, 50_000))
+    X = np.stack([x, 2 * x + noise, rng.normal(size=x.size)], axis=1)
+    np.testing.assert_allclose(explained(X - X.mean(axis=0)), [0.8, 0.8, 0.0], atol=0.01)
+    scaled = X * [1.0, 1e-3, 1e3]
+    np.testing.assert_allclose(explained(scaled - scaled.mean(axis=0)), explained(X - X.mean(axis=0)), atol=1e-9)
+
+
 def test_at_chance_once_raw_data_are_standardised() -> None:
-    """The same data, each column standardised over all rows: what was known is gone."""
-    sets = []
-    for seed in range(SETS):
-        raw = raw_data(seed)
-        X = (raw.X - raw.X.mean(axis=0)) / raw.X.std(axis=0)
-        sets.append(Dataset(X, raw.setting, raw.targets, raw.graph, heldout=raw.heldout))
-    found, chance = distances(sets)
+    """What was known is gone."""
+    found, chance = distances([standardised(raw_data(seed)) for seed in range(SETS)])
     difference = found - chance
     assert abs(difference.mean()) <= 3 * difference.std(ddof=1) / np.sqrt(SETS)
 

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.methods import ROOT
+from benchmark.plan import Experiment
 
 FILE = ROOT / "resources" / "paper" / "results.csv"
 DATASETS = 10  # per condition
@@ -35,8 +36,8 @@ def tailored_test(mechanism: str) -> str:
     return "gauss" if mechanism == "linear" else "kci"
 
 
-def main_figures(experiment: str, setting: str, simulation: dict[str, Any]) -> pd.DataFrame:
-    """Return the figures of one condition that stand in the paper's main text: one row per method and metric."""
+def condition_figures(experiment: str, setting: str, simulation: dict[str, Any]) -> pd.DataFrame:
+    """Return the figures of one condition, of methods without a score those with the usual alpha."""
     published = load_published() if drawn_as_published(simulation) else load_published().iloc[:0]
     mechanism = simulation.get("mechanism", "sachs")
     keep = (published["experiment"] == experiment) & (published["setting"] == setting)
@@ -44,7 +45,28 @@ def main_figures(experiment: str, setting: str, simulation: dict[str, Any]) -> p
     if simulation:
         keep &= published["nodes"] == simulation["nodes"]
         keep &= published["edges_per_node"] == f"{simulation['edges_per_node']:g}"
-    found = published[keep & published["alpha"].isin(["", DEFAULT_ALPHA])]
-    tailored = found["test"].isin(["", tailored_test(mechanism)])
+    return published[keep & published["alpha"].isin(["", DEFAULT_ALPHA])]
+
+
+def main_figures(experiment: str, setting: str, simulation: dict[str, Any]) -> pd.DataFrame:
+    """Return the figures of one condition that stand in the paper's main text: one row per method and metric."""
+    found = condition_figures(experiment, setting, simulation)
+    tailored = found["test"].isin(["", tailored_test(simulation.get("mechanism", "sachs"))])
     # JCI-PC is published with partial correlations alone, on all data.
     return found[tailored | ~found["method"].isin(found.loc[tailored, "method"])]
+
+
+def published_means(experiment: Experiment) -> dict[tuple[str, str, str], float]:
+    """Return the published means that stand for the selected results of an experiment: (condition, row, metric)."""
+    if experiment.paper is None:
+        return {}
+    means = {}
+    for condition in experiment.conditions:
+        figures = condition_figures(experiment.paper, experiment.setting(condition), condition.simulation)
+        for row in experiment.rows:
+            test = row.hyperparameters.get("test")
+            mine = figures[figures["method"] == row.method.label]
+            tests = ["", *([test] if test else mine["test"])]
+            for metric, mean in mine.loc[mine["test"].isin(tests), ["metric", "mean"]].itertuples(index=False):
+                means[condition.name, row.name, metric] = float(mean)
+    return means

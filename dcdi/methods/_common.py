@@ -3,9 +3,12 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmark.dataset import Dataset, Fit
+
+if TYPE_CHECKING:
+    from dcdi.estimator import DCDI
 
 # Paper, Table of hyperparameter search spaces.
 SPARSITIES = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0]
@@ -26,9 +29,10 @@ def fit(
     mu: float | None = None,
     engine: str = "auto",
     heldout_nll: str = "best",
+    history: bool = False,
     **options: str,
 ) -> Fit:
-    """Learn a DAG, and the targets where they are hidden."""
+    """Learn a DAG, and the targets where they are hidden; with ``history``, keep the learning curves."""
     combination = {
         "sparsity": sparsity,
         "target_sparsity": target_sparsity,
@@ -38,6 +42,7 @@ def fit(
         "flow_layers": flow_layers,
         "engine": engine,
         "heldout_nll": heldout_nll,
+        "history": history,
     } | ({} if mu is None else {"mu": mu})
     (result,) = sweep(dataset, seed=seed, grid=[combination], **options)
     if isinstance(result, Exception):
@@ -47,17 +52,23 @@ def fit(
 
 def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]], **options: Any) -> Iterator[Fit | Exception]:
     """Fit a grid in its order; neighbours that differ in the penalties alone are one batch on a GPU."""
-    from dcdi.estimator import DCDI
-    from dcdi.training import Schedule
 
     def architecture(combination: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in combination.items() if name not in PENALTIES}
 
     for rest, group in itertools.groupby(grid, key=architecture):
-        chosen = known(dataset) | options | rest
-        schedule = replace(chosen.pop("schedule", Schedule()), **{k: chosen.pop(k) for k in ("mu",) if k in chosen})
-        estimator = DCDI(**chosen, seed=seed, schedule=schedule)
-        yield from estimator.sweep(dataset, [{name: c[name] for name in PENALTIES if name in c} for c in group])
+        model = estimator(dataset, seed=seed, combination=rest, **options)
+        yield from model.sweep(dataset, [{name: c[name] for name in PENALTIES if name in c} for c in group])
+
+
+def estimator(dataset: Dataset, *, seed: int, combination: dict[str, Any], **options: Any) -> "DCDI":
+    """Return the estimator of a combination of hyperparameters."""
+    from dcdi.estimator import DCDI
+    from dcdi.training import Schedule
+
+    chosen = known(dataset) | options | combination
+    schedule = replace(chosen.pop("schedule", Schedule()), **{k: chosen.pop(k) for k in ("mu",) if k in chosen})
+    return DCDI(**chosen, seed=seed, schedule=schedule)
 
 
 def known(dataset: Dataset) -> dict[str, Any]:

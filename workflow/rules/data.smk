@@ -1,5 +1,6 @@
 SIMULATED = [name for name, condition in PLAN.conditions.items() if condition.source == "simulated"]
 PUBLISHED_DATA = [name for name, condition in PLAN.conditions.items() if condition.source == "published"]
+PARTS = [name for name, condition in PLAN.conditions.items() if condition.source == "part"]
 FILES = {name: condition.file for name, condition in PLAN.conditions.items() if condition.source == "file"}
 
 
@@ -99,3 +100,25 @@ rule own_file:
         "Check and copy {input.data}"
     script:
         "../scripts/own_file.py"
+
+
+rule leave_out:
+    input:
+        lambda wildcards: data_path(PLAN.conditions[wildcards.condition].base.name, wildcards.index),
+    output:
+        "data/{condition}/{index}.npz",
+    log:
+        "logs/data/{condition}/{index}.log",
+    wildcard_constraints:
+        condition="|".join(map(re.escape, PARTS)) or "none",
+        index=r"\d+",
+    conda:
+        "../../envs/benchmark.yaml"
+    params:
+        which=lambda wildcards: PLAN.conditions[wildcards.condition].leave_out,
+        seed=lambda wildcards: PLAN.data_seed(wildcards.condition, wildcards.index),
+        source=fingerprint(LIBRARY / "leave_out.py"),
+    message:
+        "Leave {params.which} out of {input}"
+    script:
+        "../scripts/leave_out.py"

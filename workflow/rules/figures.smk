@@ -19,7 +19,7 @@ rule figures:
         "../../envs/benchmark.yaml"
     params:
         config=config,
-        source=fingerprint(LIBRARY / "figures.py", LIBRARY / "plan.py"),
+        source=fingerprint(*(LIBRARY / name for name in ("figures.py", "styles.py", "plan.py", "paper/published.py"))),
     message:
         "Draw figures"
     script:

@@ -4,19 +4,22 @@ import traceback
 from pathlib import Path
 
 from benchmark.evaluation import read_table
-from benchmark.figures import boxplots, colours, missing_figure, save
+from benchmark.figures import boxplots, missing_figure, save
 from benchmark.jobs import logged
+from benchmark.paper.published import published_means
 from benchmark.plain import describe_error
 from benchmark.plan import Plan, figure_axes
+from benchmark.styles import styles
 
 with logged(snakemake.log[0], "figures"):
     metrics = read_table(snakemake.input[0])
-    experiments = list(Plan(snakemake.config).experiments.values())
-    colour = colours(experiments)
-    for experiment in experiments:
+    plan = Plan(snakemake.config)
+    style = styles(plan)
+    for experiment in plan.experiments.values():
+        published = published_means(experiment)
         for name, (along, nodes) in figure_axes(experiment).items():
             try:
-                save(boxplots(experiment, metrics, along, nodes, colour), Path("figures", name))
+                save(boxplots(experiment, metrics, along, nodes, style, published), Path("figures", name))
             except Exception as error:
                 # One figure must not cost the others.
                 traceback.print_exc()
