@@ -100,8 +100,8 @@ def edges_of(experiment: Experiment, results: Path, recall: Recall | None = None
     parts = [pd.DataFrame(columns=ALL_COLUMNS)]
     for condition in experiment.conditions:
         for index in condition.indices:
-            place = (experiment.targets, condition.name, index)
-            is_needed = recall is None or any(recall.to_fit(*place, row.name) for row in experiment.rows)
+            cells = [(experiment.targets_of(row), condition.name, index, row.name) for row in experiment.rows]
+            is_needed = recall is None or any(recall.to_fit(*cell) for cell in cells)
             try:
                 truth = Dataset.load(results / data_path(condition.name, index)).graph if is_needed else None
             except DatasetError:
@@ -123,7 +123,7 @@ def _records(
     experiment: Experiment, condition: str, index: str, row: Row, results: Path, recall: Recall | None
 ) -> tuple[list[Record], tuple[str, ...]]:
     """Return the records of a cell, those of this run, recorded ones or both, and the names of the variables."""
-    cell = (experiment.targets, condition, index, row.name)
+    cell = (experiment.targets_of(row), condition, index, row.name)
     names: tuple[str, ...] = ()
     fitted: list[Record] = []
     if recall is None or recall.to_fit(*cell):

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,14 @@ import numpy.typing as npt
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import find_cycle
 from dcdi.constraint import violation
+from dcdi.conventions import Parameters, as_dataset
 from dcdi.cpu import CpuEngine
 from dcdi.fitted import FittedModel
 from dcdi.model import Density, Intervention, Model, Targets
 from dcdi.training import Member, Schedule, train
+
+if TYPE_CHECKING:
+    import pandas
 
 PROBABILITY_DIGITS = 6
 HELDOUT_SHARE = 0.2
@@ -28,7 +32,7 @@ class ConvergenceError(RuntimeError):
     """Training diverged or reached the cap on iterations; there is no graph to return."""
 
 
-class DCDI:
+class DCDI(Parameters):
     """Differentiable causal discovery from interventional data (Brouillard et al. 2020).
 
     Parameters
@@ -54,8 +58,17 @@ class DCDI:
     heldout_nll : "best" or "last"
         What the fit reports for selection: the best held-out likelihood of the last phase, or that of the final
         weights, after patience has run out, as in the authors' published experiments. ``info`` has both.
-    schedule : Schedule
+    schedule : Schedule, optional
         Constants of the optimisation.
+
+    Attributes
+    ----------
+    graph_ : [d x d]
+        The DAG of the last fit, ``graph_[i, j] = 1`` for i -> j.
+    feature_names_in_ : [d]
+        Names of its variables.
+    fitted : FittedModel or None
+        Its densities.
 
     Notes
     -----
@@ -102,14 +115,32 @@ class DCDI:
         self.hidden_layers, self.units = hidden_layers, units
         self.flow_layers, self.flow_units = flow_layers, flow_units
         self.engine, self.seed, self.history, self.heldout_nll = engine, seed, history, heldout_nll
-        self.schedule = schedule or Schedule()
+        self.schedule = schedule
         self.fitted: FittedModel | None = None
 
-    def fit(self, dataset: Dataset) -> Fit:
-        """Learn a DAG; the fitted densities are then in ``self.fitted``."""
+    def fit(
+        self,
+        X: "Dataset | pandas.DataFrame | npt.ArrayLike",
+        setting: npt.ArrayLike | None = None,
+        targets: npt.ArrayLike | None = None,
+    ) -> Fit:
+        """Learn a DAG.
+
+        Parameters
+        ----------
+        X
+            A data set; or samples [n x d] as an array or a DataFrame, with ``setting`` and ``targets`` beside.
+        setting : [n]
+            The setting of each row, 0 for observational ones; None where all are.
+        targets : [settings x d] 0/1
+            What each setting intervenes on; None where it is unknown.
+        """
+        dataset = as_dataset(X, setting, targets)
         (fit,) = self.sweep(dataset, [{}])
         if isinstance(fit, ConvergenceError):
             raise fit
+        self.graph_, self.feature_names_in_ = fit.graph, np.array(dataset.names, dtype=object)
+        self.n_features_in_ = dataset.d
         return fit
 
     def sweep(self, dataset: Dataset, grid: list[dict[str, float]]) -> Iterator[Fit | ConvergenceError]:
@@ -117,7 +148,7 @@ class DCDI:
 
         What does not converge is returned as the exception it is, so that it does not take the others with it.
         """
-        model = self._model(dataset)
+        model, schedule = self._model(dataset), self.schedule or Schedule()
         heldout = dataset.heldout if dataset.heldout is not None else _split(dataset, self.seed)
         own = {"sparsity": self.sparsity, "target_sparsity": self.target_sparsity}
         penalties = [_penalties(own | entry) for entry in grid]
@@ -125,12 +156,12 @@ class DCDI:
         groups = [penalties] if use_torch else [[pair] for pair in penalties]
         for group in groups:
             started = time.perf_counter()
-            engine = self._engine(model, dataset, heldout, len(group), use_torch)
-            members = [Member(*pair, mu=self.schedule.mu, gamma=self.schedule.gamma) for pair in group]
+            engine = self._engine(model, dataset, heldout, schedule, len(group), use_torch)
+            members = [Member(*pair, mu=schedule.mu, gamma=schedule.gamma) for pair in group]
             train(
                 engine,
                 members,
-                self.schedule,
+                schedule,
                 violation=violation,
                 acyclic=lambda graph: find_cycle(graph) is None,
                 record=self.history,
@@ -187,17 +218,23 @@ class DCDI:
         )
 
     def _engine(
-        self, model: Model, dataset: Dataset, heldout: npt.NDArray[np.bool_], members: int, use_torch: bool
+        self,
+        model: Model,
+        dataset: Dataset,
+        heldout: npt.NDArray[np.bool_],
+        schedule: Schedule,
+        members: int,
+        use_torch: bool,
     ) -> Any:
         if not use_torch:
-            return CpuEngine(model, dataset.X, dataset.setting, heldout, self.schedule, self.seed)
+            return CpuEngine(model, dataset.X, dataset.setting, heldout, schedule, self.seed)
         import torch
 
         from dcdi.torch_engine import TorchEngine
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         return TorchEngine(
-            model, dataset.X, dataset.setting, heldout, self.schedule, self.seed, members=members, device=device
+            model, dataset.X, dataset.setting, heldout, schedule, self.seed, members=members, device=device
         )
 
     def _result(
@@ -228,7 +265,7 @@ class DCDI:
         if self.history:
             info["history"] = member.history
         score = member.best if self.heldout_nll == "best" else member.heldout_nll
-        return Fit(graph, heldout_nll=score, targets=learned, info=info)
+        return Fit(graph, heldout_nll=score, targets=learned, info=info, names=dataset.names)
 
 
 def _penalties(values: dict[str, float]) -> tuple[float, float]:

@@ -83,7 +83,7 @@ def data_and_fits(experiments):
 def fits_of_data_set(wildcards):
     """The records that the graphs of a data set need; what is recorded needs none."""
     experiment = PLAN.experiments[wildcards.experiment]
-    cells = [(experiment.targets, wildcards.condition, wildcards.index, row.name) for row in experiment.rows]
+    cells = [(experiment.targets_of(row), wildcards.condition, wildcards.index, row.name) for row in experiment.rows]
     return [fit_path(*cell) for cell in cells if RECALL.to_fit(*cell)]
 
 
