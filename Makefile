@@ -14,6 +14,13 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile
 CONFIG := $(if $(filter paper,$(PRESET)),,--configfile presets/$(PRESET).yaml)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(CONFIG)
 
+# A name that is no preset is answered with those there are.
+ifneq ($(CONFIG),)
+ifeq ($(wildcard presets/$(PRESET).yaml),)
+$(error There is no presets/$(PRESET).yaml. There are: $(sort paper $(patsubst presets/%.yaml,%,$(wildcard presets/*.yaml))))
+endif
+endif
+
 .PHONY: help env env-dev env-r env-slurm quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
 
 help:

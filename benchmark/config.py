@@ -58,7 +58,18 @@ class ConfigError(ValueError):
 def load_config(preset: str) -> dict[str, Any]:
     """Return ``config.yaml`` with a preset on top, merged as Snakemake merges them; ``paper`` is the former alone."""
     config = _read(ROOT / "config.yaml")
-    return config if preset == "paper" else _merged(config, _read(ROOT / "presets" / f"{preset}.yaml"))
+    if preset == "paper":
+        return config
+    file = ROOT / "presets" / f"{preset}.yaml"
+    return _merged(config, _read(file)) | {"preset": preset_of(file)}
+
+
+def preset_of(file: Path) -> str:
+    """Return the name of a preset, that of its file; a key ``preset`` that says another name is refused."""
+    named = _read(file).get("preset", file.stem)
+    if named != file.stem:
+        raise ConfigError(f"preset: {named!r} in {file.name}; a preset has the name of its file, {file.stem!r}")
+    return file.stem
 
 
 def _read(file: Path) -> dict[str, Any]:

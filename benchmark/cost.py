@@ -92,7 +92,7 @@ def jobs_of(plan: Plan, recall: Recall, results: Path) -> Iterator[Job]:
         for condition in experiment.conditions:
             for index in condition.indices:
                 for row in experiment.rows:
-                    cell = (experiment.targets, condition.name, index, row.name)
+                    cell = (experiment.targets_of(row), condition.name, index, row.name)
                     if cell not in seen:
                         seen.add(cell)
                         fits = len(recall.to_fit(*cell))

@@ -1,12 +1,13 @@
 """A wrong configuration is one short message that names the key and what was expected."""
 
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
-from benchmark.config import SCHEMA, ConfigError, check_schema
+from benchmark.config import SCHEMA, ConfigError, check_schema, preset_of
 from benchmark.paper.published import load_published
 from benchmark.plan import Plan
 from tests.samples import PRESETS, configuration, put
@@ -313,3 +314,12 @@ def test_the_schema_names_the_experiments_of_the_paper() -> None:
     figures |= {"densities", "nn_unseen", "sachs_unseen"}
     assert set(named) == set(load_published()["experiment"]) | figures
     assert {entry.get("paper") for entry in configuration()["experiments"].values()} - {None} == set(named)
+
+
+def test_a_preset_has_the_name_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("preset: other\n")
+    with pytest.raises(ConfigError, match=r"^preset: 'other' in mine\.yaml; a preset has the name of its file, 'mine'"):
+        preset_of(tmp_path / "mine.yaml")
+    for content in ("preset: mine\n", "seed: 1\n"):
+        (tmp_path / "mine.yaml").write_text(content)
+        assert preset_of(tmp_path / "mine.yaml") == "mine"

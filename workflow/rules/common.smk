@@ -9,10 +9,12 @@ import psutil
 from snakemake.exceptions import WorkflowError
 
 from snakemake.logging import logger
+from snakemake_interface_logger_plugins.common import LogEvent
 
-from benchmark.config import ConfigError
+from benchmark.config import ConfigError, preset_of
 from benchmark.cost import summary
 from benchmark.plan import Plan, data_path, fit_path
+from benchmark.progress import Progress
 from benchmark.provenance import fingerprint, source_fingerprint
 from benchmark.recall import Recall
 from benchmark.store import StoreError
@@ -24,6 +26,9 @@ RESULTS = str(ROOT / "results" / str(config.get("preset", "")))
 os.environ.update(BENCHMARK_CACHE=str(Path(RESULTS, ".cache")))
 
 try:
+    for file in map(Path, workflow.overwrite_configfiles):
+        if file.resolve() != ROOT / "config.yaml":
+            config["preset"] = preset_of(file)
     PLAN = Plan(config)
     RECALL = Recall(PLAN)
 except ConfigError as error:
@@ -104,7 +109,23 @@ def keep_log_in_results():
                 folder.rmdir()
 
 
+def show_time_left():
+    """Say with each finished fit how long the others will take, by what such fits cost, and which ones run."""
+    progress = Progress(PLAN, RECALL, Path(RESULTS), workflow.cores or 1)
+
+    class TimeLeft(logging.Handler):
+        def emit(self, record):
+            event = getattr(record, "event", None)
+            if event == LogEvent.JOB_INFO and "row" in (record.wildcards or {}):
+                progress.start(record.jobid, **record.wildcards)
+            elif event == LogEvent.JOB_FINISHED and progress.end(record.job_id):
+                logger.info(progress.describe())
+
+    logger.addHandler(TimeLeft())
+
+
 keep_log_in_results()
 
 if workflow.is_main_process:
     logger.info(summary(PLAN, RECALL, Path(RESULTS)))
+    show_time_left()
