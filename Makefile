@@ -21,7 +21,7 @@ $(error There is no presets/$(PRESET).yaml. There are: $(sort paper $(patsubst p
 endif
 endif
 
-.PHONY: help env env-dev env-r env-slurm quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r env-slurm env-sdcd quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
@@ -39,12 +39,14 @@ help:
 	@echo "make lint | format           check | fix the style"
 	@echo "make env-r                   add rpy2, for the engines that are R packages (needs R on the PATH)"
 	@echo "make env-slurm               add Snakemake's plugin for SLURM, for profiles/slurm"
+	@echo "make env-sdcd                an environment of its own, .venv-sdcd, for the external program SDCD"
 	@echo "make clean                   remove the environment and caches (results stay)"
 
 env: $(VENV)/.runtime
 env-dev: $(VENV)/.dev
 env-r: $(VENV)/.r
 env-slurm: $(VENV)/.slurm
+env-sdcd: .venv-sdcd/.done
 
 $(VENV)/.runtime: envs/requirements.txt envs/requirements-nodeps.txt envs/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
@@ -67,6 +69,11 @@ $(VENV)/.r: $(VENV)/.runtime envs/requirements-r.txt
 
 $(VENV)/.slurm: $(VENV)/.runtime envs/requirements-slurm.txt
 	$(PIP) -r envs/requirements-slurm.txt -c envs/constraints.txt
+	@touch $@
+
+.venv-sdcd/.done: envs/requirements-sdcd.txt
+	$(PYTHON) -m venv .venv-sdcd
+	.venv-sdcd/bin/pip --disable-pip-version-check install --quiet --no-compile -r envs/requirements-sdcd.txt
 	@touch $@
 
 quick: ; @$(MAKE) --no-print-directory run PRESET=quick
@@ -120,4 +127,4 @@ format: env-dev
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-sdcd .pytest_cache .mypy_cache .ruff_cache .hypothesis

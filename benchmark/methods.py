@@ -35,18 +35,20 @@ and, where it helps,
     The packages whose versions its records name.
 """
 
+import ast
 import difflib
 import functools
 import importlib
 import importlib.util
 import inspect
 import itertools
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -97,13 +99,28 @@ class Method:
         return [rest | chosen for rest in kept for chosen in product(overrides or {})]
 
     def hyperparameters(self) -> set[str]:
-        """Names that ``fit`` takes beside the data set and the seed."""
+        """Names that ``fit`` takes beside the data set and the seed, or those in the space of an external program."""
         if self.fit is None:
-            return set()
+            return {name for combination in self.space(np.random.default_rng(0)) for name in combination}
         base = inspect.unwrap(self.fit)
         fixed = base.keywords if isinstance(base, functools.partial) else {}
         parameters = inspect.signature(self.fit).parameters.values()
         return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"seed", *fixed}
+
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """Return the values that options may have, such as ``engine``: those that ``fit`` annotates as a Literal.
+
+        >>> load_method("gies").choices()["engine"]
+        ('python', 'pcalg')
+        """
+        if self.fit is None:
+            return {}
+        base = inspect.unwrap(self.fit)
+        try:
+            hints = get_type_hints(base.func if isinstance(base, functools.partial) else base)
+        except (NameError, TypeError):  # annotations that nothing resolves are no promise
+            return {}
+        return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def available() -> dict[str, Path]:
@@ -133,7 +150,7 @@ def load_method(name: str) -> Method:
 def load_method_file(name: str, file: Path) -> Method:
     """Return the method that a file describes, also one outside the project."""
     if file.suffix == ".smk":
-        return Method(name, name, file, frozenset(SETTINGS), "heldout", fit=None)
+        return _external(name, file)
     module = _import(file)
     _check_module(module, file)
     return Method(
@@ -161,6 +178,33 @@ def broken_method(name: str, file: Path, problem: str) -> Method:
         raise MethodError(problem)
 
     return Method(name, name, file, frozenset(SETTINGS), {}, fit, problem=problem)
+
+
+def _external(name: str, file: Path) -> Method:
+    """Return an external program as its rule file describes it: by the names above its first rule, all optional."""
+    head = re.split(r"^rule\b", file.read_text(encoding="utf-8"), maxsplit=1, flags=re.MULTILINE)[0]
+    described: dict[str, Any] = {}
+    try:
+        for statement in ast.parse(head).body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                variable = statement.targets[0].id
+                if variable in ("LABEL", "SUPPORTS", "SPACE", "SELECTION", "IS_CONTROL"):
+                    described[variable] = ast.literal_eval(statement.value)
+    except (SyntaxError, ValueError) as error:
+        raise MethodError(f"{file}: what stands above its first rule cannot be read ({error})") from None
+    supports = described.get("SUPPORTS", SETTINGS)
+    if unknown := sorted(set(supports) - set(SETTINGS)):
+        raise MethodError(f"{file}: SUPPORTS has {unknown[0]!r}; expected settings out of {', '.join(SETTINGS)}")
+    return Method(
+        name=name,
+        label=described.get("LABEL", name),
+        file=file,
+        supports=frozenset(supports),
+        selection=described.get("SELECTION", "heldout"),
+        fit=None,
+        space=lambda rng: product(described.get("SPACE", {})),
+        is_control=described.get("IS_CONTROL", False),
+    )
 
 
 def product(space: dict[str, Any]) -> Grid:

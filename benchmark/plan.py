@@ -279,15 +279,14 @@ class Plan:
             where = f"methods.{name}.method" if "method" in entry else key
             raise ConfigError(f"{where}: {error}") from None
         overrides = entry.get("hyperparameters", {})
-        known = method.hyperparameters()
+        known, choices = method.hyperparameters(), method.choices()
         for hyperparameter, values in overrides.items():
-            if method.fit is not None and hyperparameter not in known:
+            where = f"methods.{name}.hyperparameters.{hyperparameter}"
+            if (known or method.fit is not None) and hyperparameter not in known:
                 listed = ", ".join(sorted(known)) or "none"
-                raise ConfigError(
-                    f"methods.{name}.hyperparameters.{hyperparameter}: {method.name} has no such hyperparameter; "
-                    f"it has {listed}"
-                )
-            _check_values(f"methods.{name}.hyperparameters.{hyperparameter}", values)
+                raise ConfigError(f"{where}: {method.name} has no such hyperparameter; it has {listed}")
+            _check_values(where, values)
+            _check_choice(where, values, choices.get(hyperparameter))
         limits = self._limits(entry)
         row = Row(
             name=name,
@@ -365,6 +364,15 @@ def _check_values(key: str, values: Any) -> None:
     for value in values if isinstance(values, list) else [values]:
         if isinstance(value, str) and re.fullmatch(r"[-+]?\d+e[-+]?\d+", value):
             raise ConfigError(f"{key}: YAML reads {value} as text; expected a number such as {float(value)!r}")
+
+
+def _check_choice(key: str, values: Any, choices: tuple[Any, ...] | None) -> None:
+    """Refuse an engine, a test or another option that the method does not have."""
+    for value in values if isinstance(values, list) else [values]:
+        if choices is not None and value not in choices:
+            close = difflib.get_close_matches(str(value), map(str, choices), n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ConfigError(f"{key}: {value!r} does not exist; expected one of {', '.join(map(str, choices))}.{hint}")
 
 
 def _hint(name: str, known: Any) -> str:

@@ -82,6 +82,8 @@ def source_files(file: Path) -> set[Path]:
             module = _read(path.read_bytes())
             waiting += [*_packages(path), *_imported(module, path)]
             found |= {file for file in path.parent.iterdir() if file.name in module.texts and file.is_file()}
+    if file.suffix == ".smk":  # an external program lies in a folder of the same name
+        found |= {path for path in file.with_suffix("").rglob("*") if path.is_file() and path.suffix != ".pyc"}
     if file.name == "__init__.py":
         others = (path for path in file.parent.rglob("*") if path.suffix not in (".py", ".pyc", ".md"))
         found |= {path for path in others if path.is_file() and not path.name.startswith(".")}

@@ -221,7 +221,7 @@ def test_fewer_rows_than_variables(engine: str) -> None:
     X = np.random.default_rng(0).normal(size=(6, 8))
     data = Dataset(X, np.zeros(6), np.zeros((1, 8)))
     with pytest.raises(ValueError, match="variable 'V0' is no target in 6 training rows; CAM needs at least 17"):
-        cam.fit(data, seed=0, cutoff=0.01, engine=engine)
+        cam.fit(data, seed=0, cutoff=0.01, engine=engine)  # type: ignore[arg-type]
 
 
 @engines
@@ -245,7 +245,7 @@ def test_a_setting_of_three_rows_and_a_single_setting(engine: str) -> None:
 
 def test_unknown_engine_and_hidden_targets() -> None:
     with pytest.raises(ValueError, match="engine is 'julia'; expected 'python' or 'mgcv'"):
-        cam.fit(small(), seed=0, cutoff=0.1, engine="julia")
+        cam.fit(small(), seed=0, cutoff=0.1, engine="julia")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="targets of this data set are unknown"):
         cam.fit(small().blind(hide_targets=True), seed=0, cutoff=0.1)
 

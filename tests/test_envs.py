@@ -12,8 +12,14 @@ import yaml
 from benchmark.methods import available, load_method
 from tests.project import ROOT
 
-ENVS = sorted((ROOT / "envs").glob("*.yaml"))
-REQUIREMENTS = sorted((ROOT / "envs").glob("requirements*.txt"))
+# Programs that do not share the project's environment: their versions need not agree with its own.
+PROGRAMS = ("sdcd",)
+ENVS = [path for path in sorted((ROOT / "envs").glob("*.yaml")) if path.stem not in PROGRAMS]
+REQUIREMENTS = [
+    path
+    for path in sorted((ROOT / "envs").glob("requirements*.txt"))
+    if path.stem.removeprefix("requirements-") not in PROGRAMS
+]
 PIN = re.compile(r"[A-Za-z0-9][\w.-]*==\d[\w.]*")
 CONDA_NAMES = {"matplotlib-base": "matplotlib", "pytorch": "torch"}
 # What conda needs beside the pins: the interpreter, and pip for what has no conda package.
@@ -75,6 +81,14 @@ def test_a_conda_environment_has_exact_pins_that_agree_with_the_constraints(path
     assert ("pip" in conda) == bool(pip)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_environments_of_a_program_have_the_same_pins(name: str) -> None:
+    conda, pip, _ = environment(ROOT / "envs" / f"{name}.yaml")
+    without_conda = pins(ROOT / "envs" / f"requirements-{name}.txt")
+    assert {normal(key): value for key, value in (conda | pip).items() if key not in NOT_FROM_PIP} == without_conda
+    assert f"env-{name}: .venv-{name}/.done" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.stem)
 def test_requirements_are_exact_pins_that_agree_with_the_constraints(path: Path) -> None:
     found = pins(path)
@@ -108,7 +122,9 @@ def test_the_environment_of_every_rule_and_method_exists() -> None:
     rules = [*(ROOT / "workflow" / "rules").glob("*.smk"), *(ROOT / "baselines").glob("*.smk")]
     named = {name for path in rules for name in re.findall(r'envs/([\w-]+)\.yaml"', path.read_text(encoding="utf-8"))}
     named |= {load_method(name).environment for name, file in available().items() if file.suffix == ".py"}
-    assert named | {"r"} == {path.stem for path in ENVS}  # r: for the engines in R, which a user asks for
+    assert named | {"r"} == {path.stem for path in ENVS} | set(
+        PROGRAMS
+    )  # r: for the engines in R, which a user asks for
 
 
 def tracked() -> list[Path]:

@@ -90,6 +90,22 @@ def test_a_row_may_be_told_what_its_experiment_hides(add_method: Add) -> None:
     assert {shown.setting(place, told) for place in shown.conditions} == {"perfect"}
 
 
+@pytest.mark.parametrize(
+    ("method", "option", "value", "expected"),
+    [
+        ("gies", "engine", "pcalgg", "'pcalgg' does not exist; expected one of python, pcalg. Did you mean 'pcalg'?"),
+        ("cam", "engine", ["python", "julia"], "'julia' does not exist; expected one of python, mgcv."),
+        ("igsp", "test", "gaus", "'gaus' does not exist; expected one of gauss, kci, rcit. Did you mean 'gauss'?"),
+        ("ut-igsp", "engine", "R", "'R' does not exist; expected one of python, causaldag."),
+        ("dcdi-g", "engine", "gpu", "'gpu' does not exist; expected one of auto, cpu, torch."),
+        ("igsp", "variant", "paper", "'paper' does not exist; expected one of sound, published."),
+    ],
+)
+def test_an_engine_or_option_that_does_not_exist(method: str, option: str, value: object, expected: str) -> None:
+    message = refused(("experiments.mine.methods", [method]), (f"methods.{method}.hyperparameters", {option: value}))
+    assert message == f"methods.{method}.hyperparameters.{option}: {expected}"
+
+
 def test_an_unknown_hyperparameter() -> None:
     rows = ("experiments.mine.methods", ["sortnregress"])
     message = refused(rows, ("methods.sortnregress.hyperparameters", {"penalti": 1}))

@@ -18,7 +18,7 @@ from benchmark.dataset import Dataset
 from benchmark.metrics import shd, sid
 from benchmark.plan import Plan
 from benchmark.records import read_records, to_graph
-from tests.project import Project
+from tests.project import ROOT, Project
 from tests.samples import configuration
 
 FAILING = """
@@ -145,26 +145,38 @@ def test_a_failed_fit_is_a_row_and_editing_a_method_runs_it_again(project: Proje
     assert other.stat().st_mtime_ns == untouched
 
 
-def test_an_external_program_brings_its_own_rule(project: Project) -> None:
-    project.write(
-        "baselines/outside.smk",
-        '''
-rule outside:
-    input:
-        "data/{condition}/{index}.npz",
-    output:
-        "fits/{targets}/{condition}/{index}/outside.json",
-    log:
-        "logs/fits/{targets}/{condition}/{index}/outside.log",
-    shell:
-        """echo '{{"records": [{{"hyperparameters": {{}}, "status": "ok", "edges": [["V0", "V1"]],'  > {output}
-        echo '"heldout_nll": null}}]}}' >> {output}"""
-''',
-    )
+def test_the_external_program_of_the_docs(project: Project) -> None:
+    text = (ROOT / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
+    files = dict(re.findall(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```", text, flags=re.DOTALL))
+    assert set(files) == {"baselines/my_program.smk", "baselines/my_program/run.py"}
+    for name, content in files.items():
+        project.write(name, content)
     experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}}
-    project.run(project.preset(experiments={"perfect": experiment | {"methods": ["empty", "outside"]}}))
+    failing = {"method": "my-program", "label": "Failing", "hyperparameters": {"threshold": ["no number"]}}
+    preset = project.preset(
+        methods={"failing-program": failing | {"selection": {}}},
+        experiments={"perfect": experiment | {"methods": ["empty", "my-program", "failing-program"]}},
+    )
+    told = project.run(preset)
+    assert "Fits: 2 of 8 failed (2 error)" in told
     metrics = pd.read_csv(project.results("metrics.csv"), dtype={"dataset": str})
-    assert value(metrics, row="outside", dataset="00", metric="edges") == 1
+    found = value(metrics, row="my-program", dataset="00", metric="edges", choice="selected")
+    dataset = Dataset.load(project.results("data/linear-d5-e1-perfect-n300/00.npz"))
+    strength = np.abs(np.corrcoef(dataset.X[dataset.setting == 0], rowvar=False))
+    assert found == np.triu(strength > 0.2, k=1).sum()
+    table = project.results("tables/perfect-linear.md").read_text(encoding="utf-8")
+    assert "| My program (threshold=0.4) | " in table
+    assert "| Failing | – (0/2) | – (0/2) |" in table
+    page = project.results("report.html").read_text(encoding="utf-8")
+    assert "the program failed with exit code 1" in page
+    assert "<td>external</td>" in page
+
+    project.write(
+        "baselines/my_program/run.py", files["baselines/my_program/run.py"].replace("edges = [", "edges = 0 * [")
+    )
+    project.run(preset)
+    metrics = pd.read_csv(project.results("metrics.csv"), dtype={"dataset": str})
+    assert value(metrics, row="my-program", dataset="00", metric="edges", choice="selected") == 0
 
 
 def test_a_bad_file_is_one_error_and_nothing_else_is_lost(project: Project) -> None:

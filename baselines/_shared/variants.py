@@ -4,10 +4,13 @@ With it the published figures can be regenerated, and the effect of the differen
 is told in the module ``published`` of its folder.
 """
 
+from typing import Final, Literal
+
 from benchmark.dataset import Dataset
 
-SOUND = "sound"
-PUBLISHED = "published"
+Variant = Literal["sound", "published"]
+SOUND: Final = "sound"
+PUBLISHED: Final = "published"
 
 
 def is_published(variant: str) -> bool:

@@ -19,7 +19,7 @@ possible parent: one function for every 3 of them.
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ def warm_up() -> None:
     import scipy.special  # noqa: F401
 
 
-def fit(dataset: Dataset, *, seed: int, cutoff: float, engine: str = "python") -> Fit:
+def fit(dataset: Dataset, *, seed: int, cutoff: float, engine: Literal["python", "mgcv"] = "python") -> Fit:
     """Search, prune at the cutoff and score; the seed is not used, as nothing is random."""
     return next(sweep(dataset, seed=seed, grid=[{"cutoff": cutoff, "engine": engine}]))
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines._shared.gaussian import heldout_nll
-from baselines._shared.variants import SOUND, is_published
+from baselines._shared.variants import SOUND, Variant, is_published
 from baselines.gies.essential_graphs import EssentialGraph, draw_dag
 from baselines.gies.greedy_search import GreedySearch
 from baselines.gies.interventional_score import InterventionalScore
@@ -29,7 +29,7 @@ def space(rng: np.random.Generator) -> list[dict[str, Any]]:
     return [{"penalty": float(10**exponent)} for exponent in rng.uniform(-4, 4, size=DRAWS)]
 
 
-def fit(dataset: Dataset, *, seed: int, penalty: float, engine: Engine = "python", variant: str = SOUND) -> Fit:
+def fit(dataset: Dataset, *, seed: int, penalty: float, engine: Engine = "python", variant: Variant = SOUND) -> Fit:
     """Return the class of DAGs with the best penalised likelihood that greedy search finds.
 
     Parameters

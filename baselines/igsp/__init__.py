@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from baselines._shared.variants import SOUND
-from baselines.igsp.fits import ALPHAS, sweep_alphas
+from baselines._shared.variants import SOUND, Variant
+from baselines.igsp.fits import ALPHAS, Engine, Test, sweep_alphas
 from baselines.igsp.published import igsp_of_2020
 from baselines.igsp.search import igsp, target_sets
 from benchmark.dataset import Dataset, DatasetError, Fit
@@ -24,7 +24,13 @@ def warm_up() -> None:
 
 
 def fit(
-    dataset: Dataset, *, seed: int, alpha: float, test: str = "gauss", engine: str = "python", variant: str = SOUND
+    dataset: Dataset,
+    *,
+    seed: int,
+    alpha: float,
+    test: Test = "gauss",
+    engine: Engine = "python",
+    variant: Variant = SOUND,
 ) -> Fit:
     """Search with tests of independence and of invariance at one level.
 

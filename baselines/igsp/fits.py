@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ from baselines.igsp.search import Dag, Search, all_arcs
 from benchmark.dataset import Dataset, DatasetError, Fit
 
 ALPHAS = [2e-1, 1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]  # paper, Appendix C.3
-ENGINES = ("python", "causaldag")
+Engine = Literal["python", "causaldag"]
+ENGINES = get_args(Engine)
+Test = Literal["gauss", "kci", "rcit"]
 
 Learned = tuple[Dag, npt.NDArray[np.float64] | None]
 Solve = Callable[[Search], Learned]

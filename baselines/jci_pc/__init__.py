@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines._shared.variants import SOUND, is_published, training_rows
+from baselines._shared.variants import SOUND, Variant, is_published, training_rows
 from baselines.jci_pc.pc import PartialCorrelations, extend, independent, orient, skeleton
 from baselines.jci_pc.published import independent_as_text, place_in_random_order
 from benchmark.dataset import Dataset, Fit
@@ -22,7 +22,7 @@ SPACE = {"alpha": [2e-1, 1e-1, 1e-2, 1e-3]}
 SELECTION = {"alpha": 1e-3}  # the paper's choice: there is no score to choose by
 
 
-def fit(dataset: Dataset, *, seed: int, alpha: float, variant: str = SOUND) -> Fit:
+def fit(dataset: Dataset, *, seed: int, alpha: float, variant: Variant = SOUND) -> Fit:
     """Return a DAG of the class that PC finds at significance level alpha.
 
     Finite samples can lead to a class without any DAG. Then the skeleton is oriented along a random order, as in the

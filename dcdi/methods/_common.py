@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.dataset import Dataset, Fit
 
@@ -27,8 +27,8 @@ def fit(
     flow_units: int = 16,
     flow_layers: int = 2,
     mu: float | None = None,
-    engine: str = "auto",
-    heldout_nll: str = "best",
+    engine: Literal["auto", "cpu", "torch"] = "auto",
+    heldout_nll: Literal["best", "last"] = "best",
     history: bool = False,
     **options: str,
 ) -> Fit:

@@ -2,11 +2,13 @@ import functools
 import json
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 import psutil
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -90,6 +92,45 @@ def fits_of_data_set(wildcards):
     experiment = PLAN.experiments[wildcards.experiment]
     cells = [(experiment.targets_of(row), wildcards.condition, wildcards.index, row.name) for row in experiment.rows]
     return [fit_path(*cell) for cell in cells if RECALL.to_fit(*cell)]
+
+
+# --- what the rules of external programs need (docs/adding-a-method.md)
+
+WRAPPER = f"{shlex.quote(sys.executable)} -m benchmark.external"
+
+
+def rows_of(method):
+    """Pattern of the rows that a method has in this run."""
+    return "|".join(re.escape(name) for name, row in PLAN.rows.items() if row.method.name == method) or "none"
+
+
+def python_of(environment):
+    """The Python of a program: conda's, that of `make env-<environment>`, or the project's own."""
+    if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method:
+        return "python"
+    own = ROOT / f".venv-{environment}" / "bin" / "python"
+    return shlex.quote(str(own) if own.exists() else sys.executable)
+
+
+def program_job(wildcards):
+    """What the wrapper is told of a cell."""
+    cell = (wildcards.targets, wildcards.condition, wildcards.index, wildcards.row)
+    method = row_of(wildcards).method
+    grid = RECALL.to_fit(*cell) or PLAN.grid(wildcards.row, *cell[:3])
+    job = {
+        "method": method.name,
+        "file": str(method.file.relative_to(ROOT)),
+        "grid": grid,
+        "seed": PLAN.fit_seed(wildcards.row, *cell[:3]),
+        "hide_targets": wildcards.targets == "unknown",
+    }
+    return json.dumps(job)
+
+
+def program_limits(wildcards):
+    """What one call of a program may use, as options of the wrapper."""
+    row = row_of(wildcards)
+    return f"--seconds {row.seconds:g} --memory-mb {row.memory_mb:g}"
 
 
 def keep_log_in_results():
