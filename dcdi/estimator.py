@@ -176,18 +176,18 @@ class DCDI(Parameters):
         cycle = find_cycle(kept)
         if kept.shape != (dataset.d, dataset.d) or cycle is not None:
             raise ValueError(f"graph has shape {kept.shape} and the cycle {cycle}; expected a DAG of {dataset.d} nodes")
-        model = self._model(dataset)
+        model, schedule = self._model(dataset), self.schedule or Schedule()
         if model.learns_targets:
             raise ValueError('fit_graph needs targets="known": learning them would change what the graph means')
         heldout = dataset.heldout if dataset.heldout is not None else _split(dataset, self.seed)
         use_torch = self.engine == "torch" or (self.engine == "auto" and _has_gpu())
-        engine = self._engine(model, dataset, heldout, 1, use_torch)
+        engine = self._engine(model, dataset, heldout, schedule, 1, use_torch)
         engine.freeze(0, kept)
-        member = Member(0.0, 0.0, mu=0.0, gamma=0.0, phase="frozen", patience=self.schedule.patience)
+        member = Member(0.0, 0.0, mu=0.0, gamma=0.0, phase="frozen", patience=schedule.patience)
         train(
             engine,
             [member],
-            self.schedule,
+            schedule,
             violation=violation,
             acyclic=lambda graph: find_cycle(graph) is None,
             record=False,

@@ -1,9 +1,11 @@
 import functools
 import json
+import logging
 import os
 import re
 import shlex
 import shutil
+from math import ceil
 from pathlib import Path
 
 import psutil
@@ -131,6 +133,13 @@ def program_limits(wildcards):
     """What one call of a program may use, as options of the wrapper."""
     row = row_of(wildcards)
     return f"--seconds {row.seconds:g} --memory-mb {row.memory_mb:g}"
+
+
+def minutes_of(wildcards):
+    """The longest that a job can take, in minutes: its start, each of its fits, and a little for the runner."""
+    row = row_of(wildcards)
+    fits = len(PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index))
+    return ceil((row.start_seconds + fits * row.seconds) / 60) + 5
 
 
 def keep_log_in_results():

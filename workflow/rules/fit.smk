@@ -6,13 +6,6 @@ PYTHON_ROWS = [name for name, row in PLAN.rows.items() if row.method.fit is not 
 RUNNER_MB = 300
 
 
-def minutes_of(wildcards):
-    """The longest that a job can take, in minutes: its start, each of its fits, and a little for the runner."""
-    row = row_of(wildcards)
-    fits = len(PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index))
-    return ceil((row.start_seconds + fits * row.seconds) / 60) + 5
-
-
 rule fit:
     input:
         lambda wildcards: data_path(wildcards.condition, wildcards.index, row_of(wildcards).method.data),
