@@ -21,7 +21,7 @@ $(error There is no presets/$(PRESET).yaml. There are: $(sort paper $(patsubst p
 endif
 endif
 
-.PHONY: help env env-dev env-r env-slurm env-sdcd quick small paper run published-data report plan pack verify retry unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r env-slurm env-sdcd quick small paper run published-data report plan pack verify measured retry unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
@@ -33,6 +33,7 @@ help:
 	@echo "make paper                   the paper's tables and figures as far as they are recorded; fits nothing"
 	@echo "make pack PRESET=small       add the finished cells of a preset to records/ (REPLACE=1: also where they differ)"
 	@echo "make retry PRESET=small      run the failed fits of a preset again, and only those"
+	@echo "make measured                write docs/measured-reproduction.md from the records"
 	@echo "make verify RECORDS=20       fit a random sample of recorded fits again and compare (SEED=1, ROWS=dcdi-g)"
 	@echo "make unlock PRESET=small     after a crash or kill -9; then run again, and it goes on where it was"
 	@echo "make test | test-slow        fast tests | the others"
@@ -97,6 +98,9 @@ plan: env
 
 pack: env
 	@$(BIN)/python -m benchmark.pack $(PRESET) $(if $(REPLACE),--replace)
+
+measured: paper
+	$(BIN)/python -m benchmark.paper.measured results/recorded
 
 retry: env
 	$(BIN)/python -m benchmark.retry results/$(PRESET)

@@ -1,0 +1,114 @@
+"""The page of the measured reproduction: counts, claims and a picture, all computed."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.paper.claims import CLAIMS, Answer, answer, highest, lower, lowest
+from benchmark.paper.measured import agreement, page, picture, scoreboard, scored
+from benchmark.paper.published import load_published
+from benchmark.paper.reproduction import COLUMNS, KEYS
+from benchmark.store import Store
+
+
+def comparison(
+    rows: tuple[str, ...] = ("cam",), methods: tuple[str, ...] = ("CAM",), shift: float = 0.0
+) -> pd.DataFrame:
+    """Return a comparison in which some methods have the published means, moved by a number."""
+    published = load_published()
+    chosen = published[published["method"].isin(methods)].rename(columns={"mean": "paper_mean", "std": "paper_std"})
+    ours = chosen.assign(ours_mean=chosen["paper_mean"] + shift, ours_std=chosen["paper_std"], difference=shift)
+    count = chosen["paper_std"].isna().map({True: 1, False: 10})
+    errors = math.nan if shift == 0 else shift
+    verdict = "exact" if shift == 0 else "worse"
+    made = ours.assign(
+        n=count, n_ok=count, standard_errors=errors, verdict=verdict, convention="published", engine="python"
+    )
+    return pd.concat([made.assign(row=row) for row in rows])[COLUMNS]
+
+
+def test_each_figure_counts_once_and_the_row_as_published_first() -> None:
+    both = pd.concat([comparison(("gies",), ("GIES",), 3.0), comparison(("gies-published",), ("GIES",))])
+    figures = scored(both, as_published=True)
+    assert len(figures) == len(load_published()) == len(figures.drop_duplicates(KEYS))
+    assert set(figures["row"].dropna()) == {"gies-published"}
+    assert set(scored(both, as_published=False)["row"].dropna()) == {"gies"}
+    header, rows = scoreboard(figures, "method")
+    gies = dict(zip(header, next(row for row in rows if row[0] == "GIES"), strict=True))
+    assert (gies["Figures"], gies["Exact"], gies["Worse"], gies["Not run"]) == ("79", "79", "0", "0")
+    assert rows[-1][0] == "All"
+    assert rows[-1][-1] == f"{2087 - 79:,}"
+    for row in rows:
+        assert sum(int(number.replace(",", "")) for number in row[2:]) == int(row[1].replace(",", ""))
+
+
+def test_agreement_counts_standard_errors_on_the_same_data() -> None:
+    figures = scored(comparison(shift=1.5), as_published=True)
+    assert "72 figures: 0 (0%) within one standard error, 72 (100%) within two" in agreement(figures)
+    assert "No figure has yet been measured" in agreement(scored(comparison().iloc[:0], as_published=True))
+
+
+@pytest.mark.parametrize(
+    ("check", "means", "expected"),
+    [
+        (lower(("a", "b"), ("c",)), {"a": 1, "b": 2, "c": 3}, True),
+        (lower(("a", "b"), ("c",)), {"a": 1, "b": 4, "c": 3}, False),
+        (lower(("a", "b"), ("c",), every=False), {"a": 1, "b": 4, "c": 3}, True),
+        (lower(("a", "b"), ("c",)), {"a": 1, "b": 3, "c": 3}, False),
+        (lower(("a",), ("c",)), {"a": 1}, None),
+        (lowest("a", ("b",)), {"a": 1, "b": 1}, True),
+        (highest("a", ("b",)), {"a": 1, "b": 2}, False),
+        (highest("a", ("b",)), {"b": 2}, None),
+    ],
+)
+def test_checks(check: object, means: dict[str, float], expected: bool | None) -> None:
+    assert check(means) is expected  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Answer(3, 3, 3, "every"), "yes (3 of 3)"),
+        (Answer(2, 3, 3, "every"), "no (2 of 3)"),
+        (Answer(2, 2, 3, "every"), "open (2 of 2, 1 not run)"),
+        (Answer(1, 2, 3, "every"), "no (1 of 2, 1 not run)"),
+        (Answer(2, 2, 3, "most"), "yes (2 of 2, 1 not run)"),
+        (Answer(1, 2, 3, "most"), "open (1 of 2, 1 not run)"),
+        (Answer(0, 2, 3, "most"), "no (0 of 2, 1 not run)"),
+        (Answer(0, 0, 3, "most"), "open (nothing run)"),
+    ],
+)
+def test_an_answer_stands_only_where_nothing_missing_can_change_it(found: Answer, text: str) -> None:
+    assert found.text == text
+
+
+def test_claims_are_decided_by_the_published_means() -> None:
+    answers = {claim.check: answer(claim, load_published()) for claim in CLAIMS}
+    assert len(CLAIMS) >= 10
+    assert all(found.decided == found.cells > 0 for found in answers.values())
+    assert answers["GIES the lowest of all methods, linear data"].text == "yes (7 of 8)"
+    assert answers["CAM's F1 score the highest"].text == "yes (1 of 1)"
+    assert answers["DCDI-G below IGSP, interventions without a mean shift"].text == "yes (24 of 24)"
+
+
+def test_the_page_has_all_its_parts(tmp_path: Path) -> None:
+    text = page(comparison(methods=tuple(load_published()["method"].unique())), Store(tmp_path))
+    assert "2,087 of the paper's 2,087 published figures have an answer" in text
+    for claim in CLAIMS:
+        assert claim.quote in text
+    # With the published means as ours, both columns of answers are the same.
+    for line in text.splitlines():
+        if line.startswith(("| Section 4", "| Appendix C")):
+            *_, published, ours, _ = (
+                line.split(" | ") if line.endswith(" | ") else [*line.removesuffix(" |").split(" | "), ""]
+            )
+            assert published == ours
+    assert "None." not in page(comparison(shift=9.0), Store(tmp_path))
+
+
+def test_the_picture_has_a_block_per_table_group() -> None:
+    drawn = picture(scored(comparison(shift=3.0), as_published=True))
+    titles = {axes.get_title(loc="left") for axes in drawn.axes}
+    assert {"main perfect", "main imperfect", "main unknown", "ablation unknown", "sachs perfect"} <= titles
