@@ -7,6 +7,7 @@ from typing import Any
 LONGEST_TEXT = 2_000
 MOST_ENTRIES = 100_000
 DEEPEST = 20
+_MARK = 200  # characters that a mark, and what stands before the text, can have
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -67,13 +68,14 @@ def plain(value: Any, *, finite: bool = True, most: int = MOST_ENTRIES) -> Any:
 def clean(text: str, longest: int = LONGEST_TEXT) -> str:
     r"""Return text that every file and page can hold, cut where it is long.
 
-    >>> clean("a\x00b \ud800"), clean("x" * 20, longest=5)
-    ('a\\x00b \\ud800', 'xxxxx ... (cut: 20 characters)')
+    >>> clean("a\x00b \ud800"), clean("x" * 300, longest=5)
+    ('a\\x00b \\ud800', 'xxxxx ... (cut: 300 characters)')
     """
-    length = len(text)
-    short = str(text[:longest]).encode("utf-8", "backslashreplace").decode()
+    # What was cut before keeps its mark.
+    is_long = len(text) > longest + _MARK
+    short = (text[:longest] if is_long else text[:]).encode("utf-8", "backslashreplace").decode()
     short = _CONTROL_CHARACTERS.sub(lambda match: f"\\x{ord(match[0]):02x}", short)
-    return short if length <= longest else f"{short} ... (cut: {length:,} characters)"
+    return f"{short} ... (cut: {len(text):,} characters)" if is_long else short
 
 
 def describe_error(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from benchmark.dataset import Dataset
 from benchmark.delivery import DeliveryError, unpack
 from benchmark.methods import Grid, Method, MethodError
-from benchmark.plain import LONGEST_TEXT, clean, plain
+from benchmark.plain import clean, plain
 from benchmark.records import Record, failed, succeeded
 from benchmark.supervisor import Confinement, Failure, Limits, Supervisor
 
@@ -109,23 +109,18 @@ def _empty_folder(scratch: Path | None) -> Path:
 
 def _failed(failure: Failure, combination: dict[str, Any]) -> Record:
     cost = (failure.seconds, failure.peak_memory_mb, failure.cpu_seconds)
-    return failed(failure.status, _reason(failure.reason), combination, *cost)
+    return failed(failure.status, clean(failure.reason), combination, *cost)
 
 
 def _delivered(outcome: dict[str, Any], combination: dict[str, Any], shown: Dataset) -> Record:
     seconds, memory, cpu = outcome["seconds"], outcome["peak_memory_mb"], outcome["cpu_seconds"]
     if "failed" in outcome:
-        return failed("error", _reason(outcome["failed"]), combination, seconds, memory, cpu)
+        return failed("error", clean(outcome["failed"]), combination, seconds, memory, cpu)
     try:
         fit = unpack(outcome["fit"], shown.d, shown.settings)
     except DeliveryError as error:
-        return failed("error", _reason(str(error)), combination, seconds, memory, cpu)
+        return failed("error", clean(str(error)), combination, seconds, memory, cpu)
     record = succeeded(fit, combination, shown.names, seconds, memory, cpu)
     if cpu > _CORES * seconds + _SECONDS:
         record["reason"] = f"it took {cpu:.1f} CPU seconds in {seconds:.1f} s; a fit has one core"
     return record
-
-
-def _reason(text: str) -> str:
-    """Return a reason that is safe to write, whoever sent it; the mark of one that was cut before stays."""
-    return clean(text, 2 * LONGEST_TEXT)

@@ -26,6 +26,8 @@ _LONGEST_MESSAGE = 2**27
 _LONGEST_LOG = 2**20
 _COSTS = ("seconds", "cpu_seconds", "peak_memory_mb")
 
+_ENDED: tuple[Status, str] = ("error", "the processes of the fits were ended")
+
 Message = dict[str, Any]
 
 
@@ -145,6 +147,8 @@ class Supervisor:
                     failure = message["problem"]
                 elif "done" in message:
                     done = True
+                elif "starter_ended" in message:
+                    failure = _ENDED
                 elif isinstance(message.get("ended"), int):
                     ended = True
                     if not done and failure is None:
@@ -152,7 +156,7 @@ class Supervisor:
                 else:
                     failure = ("error", "something that is no result came through the channel of the results")
             if not self.is_usable() and failure is None:
-                failure = ("error", "the processes of the fits were ended from outside")
+                failure = _ENDED
             if failure is None and not ended:
                 members = self._members()
                 self._peak = max(self._peak, memory_mb(members))

@@ -63,6 +63,7 @@ def main(commands_from: int, results_to: int, data_from: int) -> NoReturn:
         starter = os.fork()
         if starter == 0:
             sandbox.end_with_parent()
+            os.setpgid(0, 0)  # a method that kills its group kills none of those who look after it
             sandbox.drop_privileges()
             channel.send(uncovered=problems)
             with _always_exits():
@@ -94,7 +95,7 @@ def _start_and_serve(request: dict[str, Any], commands: Any, channel: Channel, d
         channel.send(problem=["memory", f"an allocation was refused: {describe_error(error)}"])
         return
     except BaseException as error:
-        traceback.print_exc()
+        _say(error)
         channel.send(problem=["error", describe_error(error)])
         return
     channel.send(started={"sweep": method.sweep is not None})
@@ -133,9 +134,17 @@ def _run_fits(method: Any, dataset: Any, seed: int, grid: list[dict[str, Any]], 
     except MemoryError as error:
         channel.send(problem=["memory", f"an allocation was refused: {describe_error(error)}"])
     except BaseException as error:
-        with contextlib.suppress(Exception):
-            traceback.print_exc()
+        _say(error)
         channel.send(problem=["error", describe_error(error)])
+
+
+def _say(error: BaseException) -> None:
+    """Print where an error comes from; its message may be of any length."""
+    from benchmark.plain import describe_error
+
+    with contextlib.suppress(Exception):
+        traceback.print_tb(error.__traceback__)
+        print(describe_error(error), file=sys.stderr)
 
 
 @contextlib.contextmanager
