@@ -21,13 +21,14 @@ $(error There is no presets/$(PRESET).yaml. There are: $(sort paper $(patsubst p
 endif
 endif
 
-.PHONY: help env env-dev env-r env-slurm env-sdcd quick small paper run published-data report plan pack verify measured retry unlock test test-slow lint format clean
+.PHONY: help env env-dev env-r env-slurm env-sdcd quick small paper run tables figures published-data report plan pack verify measured retry unlock test test-slow lint format clean
 
 help:
 	@echo "make quick                   run the quick preset (minutes) to results/quick/report.html"
 	@echo "make run PRESET=small        run another preset: quick, small, paper or your own presets/<name>.yaml"
 	@echo "make published-data          bring in the paper's own data sets (553 MB) ahead of a run that uses them;"
 	@echo "                             SOURCE=<git URL, git directory or folder> takes them from a copy"
+	@echo "make tables | figures        only the paper's tables | figures, as in print: results/<preset>/paper/"
 	@echo "make report PRESET=small     bring the report of a preset up to date"
 	@echo "make plan PRESET=small       what is recorded, done and left of a preset, in core-hours; CORES=32 for other machines"
 	@echo "make paper                   the paper's tables and figures as far as they are recorded; fits nothing"
@@ -88,6 +89,10 @@ run: env
 
 published-data: env
 	@$(BIN)/python -m benchmark.paper.data $(SOURCE)
+
+tables figures: env
+	$(SNAKEMAKE) -- paper_$@
+	@echo "As in the paper: results/$(PRESET)/paper/"
 
 report: env
 	$(SNAKEMAKE) -- report.html

@@ -75,6 +75,41 @@ def sid(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> int:
     return int(distance[1])
 
 
+class AdjustmentDistances(NamedTuple):
+    """Pairs of nodes whose effect the estimate would identify wrongly, by three ways to adjust for others."""
+
+    parent: int
+    ancestor: int
+    optimal: int
+
+
+def adjustment_distances(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> AdjustmentDistances:
+    """Return the adjustment identification distances (Henckel, Würtzen and Weichwald 2024), from the package gadjid.
+
+    For each pair of nodes the estimate says how to identify the effect of one on the other: by adjusting for its
+    parents, its ancestors or the most efficient set; counted is where that is wrong in the true DAG. The estimate is
+    a DAG or a CPDAG (undirected edge: both entries 1), where an effect that it leaves open counts as wrong. Between
+    DAGs the first is the SID.
+
+    >>> adjustment_distances([[0, 1], [0, 0]], [[0, 1], [0, 0]])
+    AdjustmentDistances(parent=0, ancestor=0, optimal=0)
+    >>> adjustment_distances([[0, 1], [0, 0]], [[0, 1], [1, 0]])
+    AdjustmentDistances(parent=2, ancestor=2, optimal=2)
+    """
+    true, estimated = _pair(truth, estimate)
+    cycle = find_cycle(true)
+    if cycle:
+        raise ValueError(f"the true graph is not a DAG: it has the cycle {' -> '.join(map(str, cycle))}")
+    if len(true) < 2:
+        return AdjustmentDistances(0, 0, 0)  # gadjid refuses them
+    undirected = estimated & estimated.T
+    coded = np.where(undirected, 2, estimated).astype(np.int8)  # gadjid's code for an undirected edge
+    measures = (gadjid.parent_aid, gadjid.ancestor_aid, gadjid.oset_aid)
+    return AdjustmentDistances(
+        *(int(aid(true.astype(np.int8), coded, edge_direction="from row to column")[1]) for aid in measures)
+    )
+
+
 def f1(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> float:
     """Return the F1 score of the edges as in the paper's Table of Sachs: 2 tp / (2 tp + fp + fn), reversals left out.
 

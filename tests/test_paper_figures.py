@@ -1,6 +1,7 @@
 """The paper's figures: that each label has its data and its file, and that each shows what it says."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from benchmark.plan import Experiment, Plan
 from benchmark.records import Record
 from benchmark.simulate import simulate
 from benchmark.styles import method_style, styles
+from tests.project import ROOT
 from tests.samples import condition, configuration, experiment, metric_frame, metric_rows, row
 
 FIGURES = {
@@ -304,3 +306,28 @@ def test_unseen_interventions_are_boxes_or_one_mean_with_its_deviation(tmp_path:
         else:
             assert len(axes.containers) == len(shown.rows)
         saved(figure, tmp_path)
+
+
+# --- the list in the docs
+
+
+def test_the_docs_list_every_label_with_its_file_and_what_it_costs() -> None:
+    plan = Plan(configuration())
+    page = (ROOT / "docs" / "reproducing-the-paper.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(tab|fig):(\w+)` \| `paper/(\w+)\.\w+` \| ([\d,]+) \(([\d,]+)\) \|$", page, re.MULTILINE)
+    assert {f"{kind}:{label}" for kind, label, *_ in listed} == {f"tab:{label}" for label in table_pieces(plan)} | {
+        f"fig:{label}" for label in FIGURES
+    }
+    assert all(file == f"{kind}_{label}" for kind, label, file, *_ in listed)
+    needed = table_pieces(plan) | figure_pieces(plan)
+    for _, label, _, fits, jobs in listed:
+        if label not in needed:
+            continue  # made from single fits
+        cells = {
+            (by.name, part.targets, place.name, index)
+            for part in needed[label]
+            for place in part.conditions
+            for index in place.indices
+            for by in part.rows
+        }
+        assert (fits, jobs) == (f"{sum(len(plan.grid(*cell)) for cell in cells):,}", f"{len(cells):,}"), label

@@ -15,6 +15,21 @@ PAPER_TABLES = expand("paper/tab_{label}.{kind}", label=TABLE_PIECES, kind=["tex
 PAPER_FIGURES = expand("paper/fig_{label}.{kind}", label=[*FIGURE_PIECES, *FROM_FITS], kind=["pdf", "png"])
 
 
+localrules:
+    paper_tables,
+    paper_figures,
+
+
+rule paper_tables:
+    input:
+        PAPER_TABLES,
+
+
+rule paper_figures:
+    input:
+        PAPER_FIGURES,
+
+
 rule paper_table:
     input:
         lambda wildcards: data_and_fits(TABLE_PIECES[wildcards.label]),
