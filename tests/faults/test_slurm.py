@@ -39,7 +39,7 @@ def test_a_cluster_gives_the_same_metrics_and_the_same_failures(
     large = {"method": "zoo", "hyperparameters": {"animal": ["eats_memory"]}, "selection": {"animal": "eats_memory"}}
     preset = project.preset(
         datasets=1,
-        limits={"hours": 5 / 3600, "memory_gb": 0.5, "start_minutes": 2},
+        limits={"hours": 15 / 3600, "memory_gb": 0.5, "start_minutes": 5},
         methods={"slow": slow, "large": large},
         experiments={
             "perfect": {
