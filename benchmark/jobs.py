@@ -45,7 +45,10 @@ def _end_with_run() -> None:
     pid = os.environ.get(RUN_PID)
     if pid is None:
         return
-    run = psutil.Process(int(pid))
+    try:
+        run = psutil.Process(int(pid))
+    except psutil.NoSuchProcess:
+        os._exit(1)
 
     def watch() -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
