@@ -9,12 +9,15 @@ from benchmark.jobs import logged
 from benchmark.plain import describe_error
 from benchmark.plan import Plan
 from benchmark.recall import Recall
+from benchmark.store import StoreError
 
 with logged(snakemake.log[0], f"evaluate {snakemake.wildcards.experiment}"):
     plan = Plan(snakemake.config)
     experiment, recall = plan.experiments[snakemake.wildcards.experiment], Recall(plan)
     try:
         metrics, costs = evaluate(experiment, Path(), recall)
+    except StoreError:
+        raise  # records that were changed are no reason to show others
     except Exception as error:
         # One experiment must not cost the others: its rows say what happened.
         traceback.print_exc()
