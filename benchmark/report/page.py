@@ -19,6 +19,7 @@ from benchmark.plain import describe_error
 from benchmark.plan import Experiment, Plan, figure_axes
 from benchmark.records import RecordError, read_records
 from benchmark.report.failures import SECTION, count_failures, failure_rows, unique_fits
+from benchmark.report.graphs import shown_graphs
 from benchmark.report.images import Picture, picture
 from benchmark.report.overview import anchor, first_row, ours_text, panels
 from benchmark.report.results import Part, Published, paper_text, report_parts
@@ -84,7 +85,7 @@ def _section(experiment: Experiment, metrics: pd.DataFrame, published: Published
         return _experiment(experiment, metrics, published, results) | {"problem": ""}
     except Exception as error:
         traceback.print_exc()
-        shown = {"name": experiment.name, "title": experiment.title, "figures": {}, "tables": []}
+        shown = {"name": experiment.name, "title": experiment.title, "figures": {}, "graphs": [], "tables": []}
         return shown | {"problem": describe_error(error)}
 
 
@@ -96,7 +97,8 @@ def _experiment(experiment: Experiment, metrics: pd.DataFrame, published: Publis
         ShownTable(table.name, table.caption.replace("`", ""), table.groups, report_parts(table, experiment, published))
         for table in build_tables(experiment, metrics)
     ]
-    return {"name": experiment.name, "title": experiment.title, "figures": figures, "tables": tables}
+    graphs = shown_graphs(experiment, results)
+    return {"name": experiment.name, "title": experiment.title, "figures": figures, "graphs": graphs, "tables": tables}
 
 
 def _facts(plan: Plan, fits: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, str]:
