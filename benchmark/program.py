@@ -89,4 +89,6 @@ def _read(path: Path, dataset: Dataset) -> Fit:
     if targets is not None and np.shape(targets) != (dataset.settings, dataset.d):
         raise ProgramError(f"field 'targets' of the fit: expected {dataset.settings} lists of {dataset.d} numbers")
     graph = to_graph(content["edges"], dataset.names)
-    return Fit(graph, content.get("kind", "dag"), score, None if targets is None else np.asarray(targets, float), info)
+    return Fit(
+        graph, content.get("kind", "dag"), score, None if targets is None else np.asarray(targets, float), described
+    )

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from benchmark import methods
 from benchmark.methods import Method
 from benchmark.paper.published import load_published
 from benchmark.plan import Plan, data_path, fit_path
-from benchmark.records import read_records
 from tests.project import ROOT
 from tests.samples import PRESETS, configuration, own_configuration
 
@@ -213,13 +211,6 @@ def test_the_row_that_the_page_shows_is_valid(add_method: Any, readme_files: dic
     assert plan.rows[name].label == "Correlation (loose)"
     assert plan.grid(name, "known", "c", "00") == [{"threshold": 0.05}, {"threshold": 0.1}]
     Plan(configuration(**yaml.safe_load(readme_files["presets/mine.yaml"])))
-
-
-def test_the_record_that_the_page_shows_is_valid(tmp_path: Path) -> None:
-    record = json.loads(block(ADDING, "An external program", "json"))
-    (tmp_path / "fit.json").write_text(json.dumps({"records": [record]}), encoding="utf-8")
-    records, _ = read_records(tmp_path / "fit.json")
-    assert records == [record]
 
 
 def test_every_experiment_is_in_the_table_of_the_paper() -> None:
