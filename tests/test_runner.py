@@ -473,7 +473,9 @@ def test_nothing_is_left_when_one_of_the_processes_is_killed(victim: str) -> Non
 
 
 def test_external_programs_are_refused(tmp_path: Path) -> None:
-    outside = load_method_file("outside", tmp_path / "outside.smk")
+    rules = tmp_path / "outside.smk"
+    rules.write_text("rule outside:\n", encoding="utf-8")
+    outside = load_method_file("outside", rules)
     with pytest.raises(MethodError, match="external program"):
         go(outside)
 

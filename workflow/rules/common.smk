@@ -142,6 +142,11 @@ def minutes_of(wildcards):
     return ceil((row.start_seconds + fits * row.seconds) / 60) + 5
 
 
+def cells_of(experiment):
+    """All (condition, index) of an experiment."""
+    return [(condition.name, index) for condition in experiment.conditions for index in condition.indices]
+
+
 def keep_log_in_results():
     """Move Snakemake's own log, opened in the starting folder before the preset is known, into the results."""
     logs = workflow.logger_manager.logfile_handlers
