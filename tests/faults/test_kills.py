@@ -96,10 +96,11 @@ def test_after_any_kills_the_metrics_are_the_same(project: Project) -> None:
         time.sleep(random.uniform(0, 1.5))
         while_fitting += is_fitting(project)
         kill(way, running, project)
-        if way in ("runner", "fit", "terminate"):
-            running.wait(180)
-        else:
-            running.wait(10)
+        try:
+            running.wait(900 if way in ("runner", "fit", "terminate") else 10)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
         deadline = time.monotonic() + 5
         while processes_of(project.folder) and time.monotonic() < deadline:
             time.sleep(0.1)
