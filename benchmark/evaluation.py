@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.dataset import Dataset, DatasetError
-from benchmark.metrics import edge_counts, f1, shd, shd_cpdag, sid, target_counts
+from benchmark.graphs import find_cycle
+from benchmark.metrics import adjustment_distances, edge_counts, f1, shd, shd_cpdag, sid, target_counts
 from benchmark.plain import clean
 from benchmark.plan import Condition, Experiment, Row, data_path, fit_path
 from benchmark.recall import Recall
@@ -29,6 +30,9 @@ METRICS = (
     "fp",
     "rev",
     "shd_cpdag",
+    "parent_aid",
+    "ancestor_aid",
+    "oset_aid",
     "heldout_nll",
     "target_precision",
     "target_recall",
@@ -270,6 +274,10 @@ def measure(record: Record, dataset: Dataset, *, hidden: bool) -> dict[str, floa
         values |= dict(zip(names, counts, strict=True))
         compared = estimate if cpdag is None else to_graph(cpdag, dataset.names)
         values["shd_cpdag"] = None if compared is None else shd_cpdag(truth, compared)
+        # Of the class, where a method finds one; PC's may contradict itself, and then it identifies nothing.
+        consistent = compared is not None and find_cycle(compared & ~compared.T & 1) is None
+        wrong = adjustment_distances(truth, compared) if compared is not None and consistent else (None,) * 3
+        values |= dict(zip(("parent_aid", "ancestor_aid", "oset_aid"), wrong, strict=True))
     values["heldout_nll"] = score
     if targets is not None and dataset.targets is not None:
         found = target_counts(dataset.targets, targets)

@@ -97,12 +97,13 @@ def adjustment_distances(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> Adjus
     AdjustmentDistances(parent=2, ancestor=2, optimal=2)
     """
     true, estimated = _pair(truth, estimate)
-    cycle = find_cycle(true)
-    if cycle:
-        raise ValueError(f"the true graph is not a DAG: it has the cycle {' -> '.join(map(str, cycle))}")
+    undirected = estimated & estimated.T
+    for name, graph in (("true graph is not a DAG", true), ("estimate is no class of DAGs", estimated & ~undirected)):
+        cycle = find_cycle(graph)
+        if cycle:
+            raise ValueError(f"the {name}: it has the cycle {' -> '.join(map(str, cycle))}")
     if len(true) < 2:
         return AdjustmentDistances(0, 0, 0)  # gadjid refuses them
-    undirected = estimated & estimated.T
     coded = np.where(undirected, 2, estimated).astype(np.int8)  # gadjid's code for an undirected edge
     measures = (gadjid.parent_aid, gadjid.ancestor_aid, gadjid.oset_aid)
     return AdjustmentDistances(

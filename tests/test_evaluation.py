@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.dataset import Dataset, Fit, save_problem
 from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS, describe, evaluate, read_table
-from benchmark.metrics import edge_counts, f1, shd, shd_cpdag, sid
+from benchmark.metrics import adjustment_distances, edge_counts, f1, shd, shd_cpdag, sid
 from benchmark.plan import Condition, Experiment, Targets, data_path, fit_path
 from benchmark.records import Record, failed, succeeded, write_records
 from benchmark.selection import Selection
@@ -24,6 +24,7 @@ GUESS = np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=np.int8)
 NAMES = ("x", "y", "z")
 TARGETS = np.array([[0, 0, 0], [1, 0, 0]])
 TRUTH_METRICS = {"edges", "shd", "sid", "f1", "tp", "fn", "fp", "rev", "shd_cpdag", "heldout_nll"}
+TRUTH_METRICS |= {"parent_aid", "ancestor_aid", "oset_aid"}
 
 
 def dataset(graph: Any = TRUTH, n: int = 40) -> Dataset:
@@ -66,6 +67,7 @@ def test_the_metrics_are_those_of_the_library(tmp_path: Path) -> None:
     counts = edge_counts(TRUTH, GUESS)
     assert values(metrics) == {
         "edges": 2,
+        **dict(zip(("parent_aid", "ancestor_aid", "oset_aid"), adjustment_distances(TRUTH, GUESS), strict=True)),
         "shd": shd(TRUTH, GUESS),
         "sid": sid(TRUTH, GUESS),
         "f1": f1(TRUTH, GUESS),

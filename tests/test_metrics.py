@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.graphs import cpdag_of
-from benchmark.metrics import edge_counts, f1, shd, shd_cpdag, sid, target_counts
+from benchmark.metrics import adjustment_distances, edge_counts, f1, shd, shd_cpdag, sid, target_counts
 
 Graph = npt.NDArray[np.int8]
 TESTS = Path(__file__).resolve().parent
@@ -214,3 +214,41 @@ def test_published_sachs_table(method: str) -> None:
         assert f1(truth, estimate) == pytest.approx(0.436, abs=0.001)
     else:
         assert f1(truth, estimate) == pytest.approx(row["f1"], abs=0.00501)
+
+
+# --- adjustment distances
+
+
+def a_dag(rng: np.random.Generator, nodes: int = 6) -> npt.NDArray[np.int64]:
+    order = rng.permutation(nodes)
+    graph = np.zeros((nodes, nodes), dtype=np.int64)
+    graph[np.ix_(order, order)] = np.triu(rng.random((nodes, nodes)) < 0.4, k=1)
+    return graph
+
+
+def test_adjusting_for_parents_counts_what_the_sid_counts() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        truth, estimate = a_dag(rng), a_dag(rng)
+        assert adjustment_distances(truth, truth) == (0, 0, 0)
+        assert adjustment_distances(truth, estimate).parent == sid(truth, estimate)
+
+
+def test_a_class_is_wrong_where_it_leaves_an_effect_open() -> None:
+    rng = np.random.default_rng(1)
+    undirected = 0
+    for _ in range(50):
+        truth = a_dag(rng)
+        cpdag = cpdag_of(truth)
+        wrong = adjustment_distances(truth, cpdag)
+        undirected += int((cpdag & cpdag.T).any())
+        assert (min(wrong) > 0) == bool((cpdag & cpdag.T).any())
+    assert undirected > 10
+
+
+def test_the_truth_must_be_a_dag() -> None:
+    with pytest.raises(ValueError, match="true graph is not a DAG"):
+        adjustment_distances([[0, 1], [1, 0]], [[0, 1], [0, 0]])
+    with pytest.raises(ValueError, match="estimate is no class of DAGs"):
+        adjustment_distances(CHAIN, CYCLE)
+    assert adjustment_distances([[0]], [[0]]) == (0, 0, 0)
