@@ -193,6 +193,11 @@ class Plan:
         if kinds == ["files"]:
             if len({Path(file).stem for file in data["files"]}) < len(data["files"]):
                 raise ConfigError(f"{key}.files: two files have the same name; results are named after it")
+            for file in data["files"]:
+                if "{" in str(file) or "}" in str(file):
+                    raise ConfigError(
+                        f"{key}.files: {file!r} has braces, which Snakemake takes for wildcards; rename it"
+                    )
             found = [
                 Condition(f"file-{file.stem}", "file", 1, {}, file, how) for file, how in check_files(key, data, ROOT)
             ]

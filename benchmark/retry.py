@@ -14,6 +14,10 @@ def main(arguments: list[str] | None = None) -> None:
     if not (results / "fits").is_dir():
         parser.error(f"{results}: there are no fits; expected a folder such as results/quick")
     count = forget_failures(results)
+    if count:
+        # Snakemake makes a missing file again only where something that needs it is missing, too.
+        for table in (results / "metrics.csv", results / "costs.csv", *(results / "metrics").glob("*.csv")):
+            table.unlink(missing_ok=True)
     print(f"{results}: {count} failed {'fit' if count == 1 else 'fits'} will run again; the others are kept")
 
 

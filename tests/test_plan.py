@@ -516,3 +516,8 @@ def test_rows_of_engines_in_r_have_their_environment(
     put(config, "methods.mine", {"method": method, "hyperparameters": hyperparameters})
     put(config, "experiments.mine.methods", ["mine"])
     assert Plan(config).rows["mine"].environment == environment
+
+
+def test_braces_in_the_name_of_a_file_are_refused() -> None:
+    message = refused((DATA, {"files": ["data/{braces}.npz"]}))
+    assert message == f"{DATA}.files: 'data/{{braces}}.npz' has braces, which Snakemake takes for wildcards; rename it"

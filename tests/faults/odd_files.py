@@ -106,7 +106,6 @@ ODD: dict[str, tuple[Write, str | None]] = {
     "big endian": (fields(X=X.astype(">f8")), None),
     "constant column": (fields(X=X * [1, 0, 1]), None),
     "enormous values": (scaled, None),
-    "{braces} in {name}": (as_saved, None),
     "ünïcode und leer": (as_saved, None),
     "-dash": (as_saved, None),
     "percent%20s $HOME": (as_saved, None),

@@ -130,6 +130,7 @@ def fit(dataset, *, seed, seconds):
     assert "2 failed fits will run again" in project.python("-m", "benchmark.retry", "results/tiny")
     project.run(preset)
     second = times()
+    assert set(second) == set(first)
     for name, at in second.items():
         assert at[1]
         assert (at[0], at[2]) == (first[name][0], first[name][2])
