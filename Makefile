@@ -118,10 +118,10 @@ unlock: env
 	$(SNAKEMAKE) --unlock
 
 test: env-dev
-	$(BIN)/python -m pytest -q -rs
+	$(BIN)/python -m pytest -q -rs -n $(CORES)
 
 test-slow: env-dev
-	$(BIN)/python -m pytest -q -rs -m slow
+	$(BIN)/python -m pytest -q -rs -m slow -n $(CORES)
 
 lint: env-dev
 	$(BIN)/ruff check .

@@ -5,7 +5,7 @@ evaluation of 2,000 held-out rows. Times are CPU time of this process; engines t
 rounds counts, because other work on the machine can only slow one down. GFLOP/s are the products and sums of the
 networks alone (not of masks, flows, constraint and optimiser), as many as the architecture and the rows ask for; beside
 them their share of what the processor does at its best, measured in the same run. Last come whole fits of the smallest
-size by the cpu engine.
+size by the cpu engine. ``--against FOLDER`` compares the iterations with those of another checkout instead.
 """
 
 import argparse
@@ -14,12 +14,14 @@ import functools
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmark.dataset import Dataset
+from dcdi.against import compare
 from dcdi.cpu import CpuEngine
 from dcdi.estimator import DCDI
 from dcdi.model import FIRST_TARGET_LOGIT, Density, Intervention, Model, Targets
@@ -52,6 +54,9 @@ class Cost(NamedTuple):
 def main(arguments: list[str] | None = None) -> None:
     """Print the tables."""
     options = _options(arguments)
+    if options.against:
+        _print_comparison(options)
+        return
     _use_one_thread(options.engine)
     yardstick = _Yardstick(options.yardstick) if options.yardstick else None
     _print_iterations(options, yardstick)
@@ -74,7 +79,22 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help="a shared library whose function `steps` trains the known Gaussian case without the constraint: its time, "
         "and those of the cpu engine's iterations (constraint included), without and with held-out evaluations, to it",
     )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FOLDER",
+        help="another checkout of this project: iterations of the cpu engine here and there, in turns, and their ratio",
+    )
     return parser.parse_args(arguments)
+
+
+def _print_comparison(options: argparse.Namespace) -> None:
+    print(f"CPU time of an iteration (ms), minibatch 64, cpu engine, here and in {options.against}")
+    print(_row(["density", "mode", "nodes"], ["here", "there", "here/there"]))
+    chosen = ["--density", *options.density, "--mode", *options.mode, "--nodes", *map(str, options.nodes)]
+    chosen += ["--seconds", str(options.seconds), "--rows", str(options.rows)]
+    for case, (here, there) in compare(options.against, chosen, options.rounds).items():
+        print(_row(list(case), [f"{here:.3g}", f"{there:.3g}", f"{here / there:.2f}"]))
 
 
 def _use_one_thread(engines: tuple[str, ...]) -> None:

@@ -1,12 +1,14 @@
 """The program that measures the engines runs, and prints what it says it prints."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dcdi import bench
 from dcdi.training import Schedule
+from tests.project import ROOT
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,6 +39,20 @@ def test_subset(capsys: pytest.CaptureFixture[str]) -> None:
     iterations, fits = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
     assert [line.split()[:3] for line in iterations[3:]] == [["dsf", "imperfect", "2"]]
     assert [line.split()[:2] for line in fits[2:]] == [["dsf", "imperfect"]]
+
+
+def test_against_another_checkout(capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--nodes 2 --density gaussian --mode known --rows 100 --seconds 0.01 --rounds 1"
+    bench.main([*options.split(), "--against", str(ROOT)])
+    *_, line = capsys.readouterr().out.splitlines()
+    density, mode, nodes, here, there, ratio = line.split()
+    assert (density, mode, nodes) == ("gaussian", "known", "2")
+    assert float(ratio) == pytest.approx(float(here) / float(there), rel=0.05)
+
+
+def test_against_no_checkout(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=f"{tmp_path}: the measurement ended"):
+        bench.main(["--against", str(tmp_path)])
 
 
 def test_wrong_options(capsys: pytest.CaptureFixture[str]) -> None:
