@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from benchmark.portable import Values, product, sin, tanh
+
 Change = Literal["large", "small"]
 
 LEAKY_SLOPE = 0.25
@@ -58,7 +58,7 @@ class Linear:
         return replace(self, weights=self.weights + _signed_uniform(rng, 2.0, 5.0, len(self.weights)))
 
     def __call__(self, parents: Values, noise: Values, rng: np.random.Generator) -> Values:
-        return parents @ self.weights + noise
+        return product(parents, self.weights) + noise
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class AdditiveNoise(_OneHiddenLayer):
         return cls._draw(rng, parents, 10)
 
     def __call__(self, parents: Values, noise: Values, rng: np.random.Generator) -> Values:
-        hidden = parents @ self.weights1 + self.bias1
+        hidden = product(parents, self.weights1) + self.bias1
         np.maximum(hidden, LEAKY_SLOPE * hidden, out=hidden)
-        return hidden @ self.weights2 + self.bias2 + noise
+        return product(hidden, self.weights2) + self.bias2 + noise
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,10 @@ class Network(_OneHiddenLayer):
         return cls._draw(rng, parents + 1, 20)
 
     def __call__(self, parents: Values, noise: Values, rng: np.random.Generator) -> Values:
-        hidden = parents @ self.weights1[:-1]
+        hidden = product(parents, self.weights1[:-1])
         hidden += np.outer(noise, self.weights1[-1])
         hidden += self.bias1
-        np.tanh(hidden, out=hidden)
-        return hidden @ self.weights2 + self.bias2
+        return product(tanh(hidden), self.weights2) + self.bias2
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Cross:
         return replace(self, weights=_away_from_zero(rng, self.weights))
 
     def __call__(self, parents: Values, noise: Values, rng: np.random.Generator) -> Values:
-        return rng.choice([-1.0, 1.0], len(noise)) * (parents @ self.weights) + noise
+        return rng.choice([-1.0, 1.0], len(noise)) * product(parents, self.weights) + noise
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ class Helix:
         return replace(self, frequency=self.frequency + rng.uniform(1.0, 2.0))
 
     def __call__(self, parents: Values, noise: Values, rng: np.random.Generator) -> Values:
-        wave = self.amplitude * np.sin(self.frequency * (parents + np.pi / 2)).sum(axis=1)
+        wave = self.amplitude * sin(self.frequency * (parents + np.pi / 2)).sum(axis=1)
         effect: Values = rng.choice([-1.0, 1.0], len(noise)) * wave + noise
         return effect
 
