@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.dataset import Dataset
-from benchmark.mechanisms import MECHANISMS, Mechanism, Values
+from benchmark.mechanisms import MECHANISMS, Mechanism
+from benchmark.portable import Values
 
 Intervention = Literal["perfect", "perfect-uniform", "imperfect", "imperfect-small", "none"]
 Convention = Literal["released", "as_written"]
