@@ -1,5 +1,6 @@
 """Boxplots of SHD and SID, made for print: as wide as the text of a paper, text of 6 pt or more at that width."""
 
+import math
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +36,7 @@ PANEL_NAMES = {
 METRICS = ("shd", "sid")
 WIDTH = 5.5  # inches, the text of NeurIPS and most others
 FEWEST_FOR_A_BOX = 5
-LEGEND_INCHES = 1.1  # width of an entry
+LEGEND_INCHES = (0.42, 0.058)  # of an entry's patch with its margins, and of a letter
 TITLE_CHARACTERS = 16  # per inch
 STYLE: Any = {
     "font.size": 7,
@@ -124,8 +125,23 @@ def add_legend(figure: Figure, experiment: Experiment, style: Mapping[str, Style
     ]
     if diamonds:
         handles.append(Line2D([], [], **DIAMOND, label="published mean"))
-    columns = max(2, min(len(handles), int(figure.get_figwidth() / LEGEND_INCHES)))
+    columns = legend_columns([str(handle.get_label()) for handle in handles], figure.get_figwidth())
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=1.6)
+
+
+def legend_columns(labels: list[str], width: float) -> int:
+    """Return in how many columns the entries of a legend fit, in lines of equal length as far as possible.
+
+    >>> legend_columns(["IGSP", "GIES", "CAM", "DCDI-G", "DCDI-DSF", "published mean"], 5.5)
+    6
+    >>> legend_columns(["IGSP-lin, as published"] * 6, 5.5)
+    3
+    """
+    patch, letter = LEGEND_INCHES
+    columns = len(labels)
+    while columns > 1 and sum(patch + letter * max(map(len, part)) for part in np.array_split(labels, columns)) > width:
+        columns -= 1
+    return math.ceil(len(labels) / math.ceil(len(labels) / columns))
 
 
 DIAMOND: Any = {

@@ -27,12 +27,17 @@ METRIC_NAMES = {
     "fp": "fp",
     "rev": "rev",
     "f1": "F1",
+    "parent_aid": "parent AID",
+    "ancestor_aid": "ancestor AID",
+    "oset_aid": "O-set AID",
     "edges": "edges",
     "heldout_nll": "held-out NLL",
     "target_precision": "precision",
     "target_recall": "recall",
 }
 SHARES = ("target_precision", "target_recall")
+ADJUSTMENT = ("parent_aid", "ancestor_aid", "oset_aid")
+WIDE = 10  # columns; a table with more is set as wide as the text
 SELECTED = "Selected without the truth"
 CONTROLS = "Controls"
 GRID = "Each fixed value"
@@ -132,7 +137,7 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
     n_varies = len({condition.simulation.get("n") for condition in conditions}) > 1
     table = Table(
         name,
-        _caption(experiment, layout, mine),
+        _caption(experiment, layout, mine, shown),
         [(heading(c, n_varies=n_varies), [METRIC_NAMES[m] for m in shown]) for c in conditions],
     )
     rows: list[tuple[str, Row, str, str | None]] = []
@@ -235,24 +240,32 @@ def _shown_metrics(conditions: list[Condition], metrics: pd.DataFrame) -> list[s
     present = set(metrics["metric"])
     if present and "shd" not in present:
         return ["edges", "heldout_nll"]
+    # Fits from records come with the distances of their time, which may lack these.
+    measured = metrics.loc[metrics["value"].notna(), "metric"]
+    adjustment = [name for name in ADJUSTMENT if (measured == name).any()]
     if any(condition.simulation for condition in conditions):
-        return ["shd", "sid"]
-    return ["shd", "sid", "tp", "fn", "fp", "rev", "f1"]
+        return ["shd", "sid", *adjustment]
+    return ["shd", "sid", "tp", "fn", "fp", "rev", "f1", *adjustment]
 
 
-def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame) -> str:
+def _caption(experiment: Experiment, layout: Layout, metrics: pd.DataFrame, shown: list[str]) -> str:
     title = f"{experiment.title}, targets found" if layout.targets else experiment.title
+    distances = (
+        " AID: adjustment distances by parents, ancestors and optimal sets, of the class where a method returns one."
+        if set(ADJUSTMENT) & set(shown)
+        else ""
+    )
     simulation = layout.conditions[0].simulation
     counts = sorted({condition.datasets for condition in layout.conditions})
     if not simulation:
-        return f"{title}: one data set each, as given. {_engines(metrics)}"
+        return f"{title}: one data set each, as given.{distances} {_engines(metrics)}"
     mechanism = MECHANISM_NAMES[simulation["mechanism"]]
     over = "one data set" if counts == [1] else f"{counts[0]} data sets per condition"
     statistic = "value on" if counts == [1] else "mean ± standard deviation over"
     over += "; precision where a method named a target" if layout.targets else ""
     conventions = dict.fromkeys(f"`{condition.simulation['convention']}`" for condition in layout.conditions)
     named = f"data convention{'s' if len(conventions) > 1 else ''} {' and '.join(conventions)}"
-    return f"{title}: {mechanism} data, {statistic} {over}; {named}. {_engines(metrics)}"
+    return f"{title}: {mechanism} data, {statistic} {over}; {named}.{distances} {_engines(metrics)}"
 
 
 def _engines(metrics: pd.DataFrame) -> str:
@@ -278,7 +291,7 @@ def _markdown_escape(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Return a LaTeX table for the package booktabs."""
+    """Return a LaTeX table for the package booktabs; a wide one also needs graphicx."""
     width = 1 + sum(len(metrics) for _, metrics in table.groups)
     heads, rules, first = [], [], 2
     for head, metrics in table.groups:
@@ -291,6 +304,7 @@ def to_latex(table: Table) -> str:
         r"\centering",
         rf"\caption{{{latex_escape(table.caption)}}}",
         rf"\label{{tab:{table.name}}}",
+        *([r"\resizebox{\textwidth}{!}{%"] if width > WIDE else []),
         r"\begin{tabular}{l" + "r" * (width - 1) + "}",
         r"\toprule",
         " & " + " & ".join(heads) + r" \\",
@@ -302,7 +316,8 @@ def to_latex(table: Table) -> str:
         if len(table.sections) > 1:
             lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_escape(section)}}}}} \\")
         lines += [" & ".join(map(latex_escape, [label, *texts])) + r" \\" for label, texts in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+    end = r"\end{tabular}}" if width > WIDE else r"\end{tabular}"
+    return "\n".join([*lines, r"\bottomrule", end, r"\end{table}"]) + "\n"
 
 
 WRITERS: dict[str, Callable[[Table], str]] = {

@@ -125,6 +125,15 @@ def test_rows_with_one_test_each_become_one_method(tmp_path: Path) -> None:
     saved(figure, tmp_path)
 
 
+def test_methods_stand_in_the_order_of_the_papers_table() -> None:
+    shown = Plan(configuration(convention="released", run=["unknown"])).experiments["unknown"]
+    values: dict[str, list[float | None]] = {"shd": [1.0] * 10, "sid": [2.0] * 10}
+    place = shown.conditions[0]
+    metrics = metric_frame([one for by in shown.rows for one in metric_rows(shown, place, by, values)])
+    labels = [text.get_text() for text in paper_boxplots(shown, metrics, "edges_per_node").legends[0].get_texts()]
+    assert labels == ["UT-IGSP", "JCI-PC", "DCDI-G", "DCDI-DSF", "published mean"]
+
+
 def test_the_first_suitable_row_stands_for_its_method() -> None:
     rows = [row("a"), replace(row("a-other"), method=row("a").method), row("control", is_control=True)]
     assert [by.name for by in tailored(rows, "nn").values()] == ["a"]
@@ -263,7 +272,7 @@ def test_time_outs_lie_on_the_limit_and_memory_is_named(tmp_path: Path) -> None:
     first = np.asarray(curves["One"][0].get_ydata())
     np.testing.assert_allclose(first, [0.2, 0.2, 1.0])
     assert len(np.asarray(curves["Two"][0].get_xdata())) == 2
-    assert [text.get_text() for text in runtime.texts] == ["≥ 1 GB"]
+    assert [text.get_text() for text in runtime.texts] == ["Two ≥ 1 GB"]
     limit = [line for line in runtime.lines if line.get_linestyle() == "--"]
     assert [float(np.asarray(line.get_ydata())[0]) for line in limit] == [1.0]
     np.testing.assert_allclose(np.asarray(shd.containers[0][0].get_ydata()), [2.0, 2.0, 2.0])

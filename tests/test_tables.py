@@ -165,6 +165,29 @@ def test_sachs_shows_all_counts() -> None:
     assert table().caption.endswith("Published figures: over 10 data sets.")
 
 
+def test_adjustment_distances_stand_beside_the_others_where_they_were_measured() -> None:
+    values: dict[str, list[float | None]] = {"shd": [1.0], "sid": [2.0], "f1": [0.5]}
+    adjustment = values | {"parent_aid": [3.0], "ancestor_aid": [4.0], "oset_aid": [5.0]}
+    columns = ["SHD", "SID", "parent AID", "ancestor AID", "O-set AID"]
+    places = [condition(edges_per_node=edges, datasets=1) for edges in (1, 4)]
+    shown = experiment(places, [row("a"), row("b")], paper="main")
+    measured = [one for place in places for one in metric_rows(shown, place, shown.rows[0], adjustment)]
+    recorded = [one for place in places for one in metric_rows(shown, place, shown.rows[1], values)]
+    (made,) = build_tables(shown, metric_frame(measured + recorded))
+    assert [names for _, names in made.groups] == [columns] * 2
+    assert made.sections[SELECTED] == [("a", ["1", "2", "3", "4", "5"] * 2), ("b", ["1", "2", "–", "–", "–"] * 2)]
+    assert all(texts[2:5] == ["–"] * 3 for _, texts in made.sections[PUBLISHED])
+    assert "adjustment distances by parents, ancestors and optimal sets" in made.caption
+    check_latex(to_latex(made))
+    assert r"\resizebox{\textwidth}{!}{%" in to_latex(made)
+    (without,) = build_tables(shown, metric_frame(recorded))
+    assert [names for _, names in without.groups] == [["SHD", "SID"]] * 2
+    assert "AID" not in without.caption
+    sachs = experiment([SACHS], [row("a")], paper="sachs")
+    (made,) = build_tables(sachs, metric_frame(metric_rows(sachs, SACHS, sachs.rows[0], adjustment)))
+    assert made.groups[0][1] == ["SHD", "SID", "tp", "fn", "fp", "rev", "F1", *columns[2:]]
+
+
 def test_data_without_a_truth_show_edges_and_the_score() -> None:
     shown = experiment([SACHS], [row("a")])
     rows = metric_rows(shown, SACHS, shown.rows[0], {"edges": [12], "heldout_nll": [1.234]})
@@ -365,7 +388,7 @@ def check_latex(text: str) -> None:
             assert unescaped(line, "&") + 1 + sum(span - 1 for span in spans) == len(columns[1]), line
     assert unescaped(text.replace(r"$\pm$", ""), "$") == 0
     for character in "%#":
-        assert unescaped(text.replace("% needs the packages", ""), character) == 0
+        assert unescaped(text.replace("!}{%", "").replace("% needs the packages", ""), character) == 0
     body = re.sub(r"\\(label|begin|end)\{[^}]*\}", "", text)
     assert unescaped(body, "_") == 0
     assert not set(text) & set("±–`")

@@ -15,6 +15,7 @@ from benchmark.styles import Style, method_style
 
 def paper_boxplots(experiment: Experiment, metrics: pd.DataFrame, along: str) -> Figure:
     """Draw SHD and SID of an experiment as the paper does, with its published means as diamonds."""
+    setting = experiment.setting(experiment.conditions[0])
     chosen = {
         condition.name: tailored(experiment.rows, condition.simulation["mechanism"])
         for condition in experiment.conditions
@@ -32,7 +33,9 @@ def paper_boxplots(experiment: Experiment, metrics: pd.DataFrame, along: str) ->
         for by in chosen.values()
         for method, row in by.items()
     }
-    order = list(load_published()["method"].unique())
+    published_rows = load_published()
+    mine = (published_rows["experiment"] == experiment.paper) & (published_rows["setting"] == setting)
+    order = list(published_rows.loc[mine, "method"].unique())
     kept = sorted(rows.values(), key=lambda row: order.index(row.label) if row.label in order else len(order))
     style: Mapping[str, Style] = {row.name: method_style(row.name) for row in kept}
     whole = replace(experiment, rows=tuple(kept))

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from matplotlib.ticker import NullFormatter
 
 from benchmark.figures import AXIS_NAMES, STYLE
@@ -38,18 +39,16 @@ def data_scale(
             spent = costs[costs["row"] == row.name]
             runtime = {place: _runtime(fits, row.seconds) for place, fits in spent.groupby(along)}
             _curve(panels[0], runtime, look)
-            for place, fits in spent.groupby(along):
-                if (fits["status"] == "memory").any():
-                    panels[0].annotate(
-                        f"≥ {row.memory_mb / 1024:g} GB", (float(place), max(runtime[place], default=hours)),
-                        fontsize=6, ha="center", va="bottom", color=style[row.name].colour,
-                    )  # fmt: skip
+            out = [float(place) for place, fits in spent.groupby(along) if (fits["status"] == "memory").any()]
+            if out:
+                _out_of_memory(panels[0], min(out), hours, f"{row.label} ≥ {row.memory_mb / 1024:g} GB")
             chosen = metrics[(metrics["row"] == row.name) & (metrics["choice"] == "selected")]
             for axes, metric in zip(panels[1:], ("shd", "sid"), strict=True):
                 cells = chosen[chosen["metric"] == metric].groupby(along)["value"]
                 _curve(axes, {place: values.dropna().to_numpy(float) for place, values in cells}, look)
         panels[0].axhline(hours, color="black", linestyle="--", linewidth=0.7)
         panels[0].set_yscale("log")
+        panels[0].set_ylim(top=2.5 * hours)
         _plain_numbers(panels[0].yaxis)
         for axes, name in zip(panels, ("runtime (hours)", "SHD", "SID"), strict=True):
             axes.set_ylabel(name)
@@ -85,6 +84,14 @@ def _curve(axes: Axes, cells: Mapping[float, Values], look: dict[str, str]) -> N
     bounds = np.array([interval(values) for values in known.values()]).reshape(-1, 2)
     errors = np.abs(bounds.T - means)
     axes.errorbar(list(known), means, yerr=errors, capsize=1.5, linewidth=0.9, markersize=2.8, **look)  # type: ignore[arg-type]
+
+
+def _out_of_memory(axes: Axes, place: float, hours: float, text: str) -> None:
+    """Name a method under the limit's line, at the first size whose memory it did not have."""
+    line = 1 + sum(label.xy[0] == place for label in axes.texts if isinstance(label, Annotation))
+    axes.annotate(
+        text, (place, hours), (0, -8 * line), textcoords="offset points", fontsize=6, ha="center", va="bottom"
+    )  # fmt: skip
 
 
 def _places(axes: Axes, places: list[float], along: str) -> None:
