@@ -32,7 +32,7 @@ from benchmark.plan import Experiment, Plan
 from benchmark.records import Record
 from benchmark.simulate import simulate
 from benchmark.styles import method_style, styles
-from tests.project import ROOT
+from tests.project import ROOT, Project
 from tests.samples import condition, configuration, experiment, metric_frame, metric_rows, row
 
 FIGURES = {
@@ -70,6 +70,16 @@ def test_every_table_and_figure_of_the_paper_is_made(preset: str) -> None:
 def test_the_figures_preset_runs_every_experiment_of_the_paper() -> None:
     config = configuration("figures")
     assert config["run"] == configuration()["run"] == list(configuration()["experiments"])
+
+
+def test_a_run_of_the_figures_preset_plans_a_file_for_every_label(project: Project) -> None:
+    summary = project.run("presets/figures.yaml", "--summary")
+    planned = {line.split("\t")[0] for line in summary.splitlines()}
+    tables = [label.removeprefix("tab:") for label in load_published()["table"].unique()]
+    expected = {f"paper/tab_{label}.{kind}" for label in tables for kind in ("tex", "md", "csv")}
+    expected |= {f"paper/fig_{label}.{kind}" for label in FIGURES for kind in ("pdf", "png")}
+    assert expected <= planned
+    assert {name for name in planned if name.startswith("paper/")} == expected
 
 
 def saved(figure: Figure, folder: Path) -> None:
@@ -323,13 +333,17 @@ def test_unseen_interventions_are_boxes_or_one_mean_with_its_deviation(tmp_path:
 def test_the_docs_list_every_label_with_its_file_and_what_it_costs() -> None:
     plan = Plan(configuration())
     page = (ROOT / "docs" / "reproducing-the-paper.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `(tab|fig):(\w+)` \| `paper/(\w+)\.\w+` \| ([\d,]+) \(([\d,]+)\) \|$", page, re.MULTILINE)
+    command, file = r"`snakemake --cores 2 -- (paper/\w+\.\w+)`", r"`results/paper/(paper/\w+\.\w+)`"
+    line = rf"^\| `(tab|fig):(\w+)` \| {command} \| {file} \| ([\d,]+) \(([\d,]+)\) \|$"
+    listed = re.findall(line, page, re.MULTILINE)
     assert {f"{kind}:{label}" for kind, label, *_ in listed} == {f"tab:{label}" for label in table_pieces(plan)} | {
         f"fig:{label}" for label in FIGURES
     }
-    assert all(file == f"{kind}_{label}" for kind, label, file, *_ in listed)
+    endings = {"tab": "tex", "fig": "pdf"}
+    for kind, label, asked, written, *_ in listed:
+        assert asked == written == f"paper/{kind}_{label}.{endings[kind]}"
     needed = table_pieces(plan) | figure_pieces(plan)
-    for _, label, _, fits, jobs in listed:
+    for _, label, _, _, fits, jobs in listed:
         if label not in needed:
             continue  # made from single fits
         cells = {
