@@ -47,3 +47,9 @@ rule all:
         expand("reproduction.{kind}", kind=["csv", "md", "tex"]),
         PAPER_TABLES,
         PAPER_FIGURES,
+
+
+onstart:
+    # Snakemake's limit of jobs per second starts, for each job, a timer that starts the next, and so on: after hundreds
+    # of jobs they take a core, after thousands they are too many threads (snakemake/snakemake, issue 3804).
+    workflow.scheduler.job_rate_limiter = None

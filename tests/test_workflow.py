@@ -1,6 +1,7 @@
 """Real runs of the workflow on tiny presets, in a copy of the project."""
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -244,6 +245,24 @@ def test_any_number_of_cores_and_any_order_give_the_same_bytes(project: Project)
     assert project.results("metrics.csv").read_bytes() == first
     for name in ("figures/perfect-d5.pdf", "figures/perfect-d5.png", "tables/perfect-linear.tex"):
         assert project.results(name).read_bytes() == (project.folder / "first" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_threads_of_snakemake_do_not_grow_with_the_jobs(project: Project) -> None:
+    project.write("baselines/sleepy.py", SLEEPY)
+    experiment = {"data": {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}}
+    preset = project.preset(datasets=6, experiments={"perfect": experiment | {"methods": ["sleepy"]}})
+    running = subprocess.Popen(
+        project.command(preset), cwd=project.folder, env=project.environment(), stderr=subprocess.DEVNULL
+    )
+    threads = [0]
+    while running.poll() is None:
+        with contextlib.suppress(psutil.Error):
+            threads.append(psutil.Process(running.pid).num_threads())
+        time.sleep(0.2)
+    assert running.returncode == 0
+    assert len(list(project.results("fits").rglob("*.json"))) == 6
+    assert max(threads) <= 8
 
 
 @pytest.mark.slow
