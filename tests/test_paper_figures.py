@@ -28,6 +28,7 @@ from benchmark.paper.published import load_published
 from benchmark.paper.scalability import data_scale, interval
 from benchmark.paper.training import ABSENT, PRESENT, learning_dynamic, learning_targets
 from benchmark.paper.unseen import score_path, unseen_figure
+from benchmark.plain import plain
 from benchmark.plan import Experiment, Plan
 from benchmark.records import Record
 from benchmark.simulate import simulate
@@ -201,11 +202,20 @@ def test_learning_dynamics_show_every_edge_both_stops_and_three_snapshots(tmp_pa
 
 @pytest.mark.parametrize(
     ("entries", "message"),
-    [({"info": {}}, "history: true"), ({"status": "timeout", "reason": "12 h"}, "status timeout: 12 h")],
+    [
+        ({"info": {}}, "history: true"),
+        ({"info": {"history": [{"iteration": 0}, "(cut: 1 more entries)"]}}, "cut after 1 steps"),
+        ({"status": "timeout", "reason": "12 h"}, "status timeout: 12 h"),
+    ],
 )
 def test_a_fit_without_a_history_says_what_is_missing(entries: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         learning_dynamic(record(**entries), Dataset(np.eye(2), [0, 0], np.zeros((1, 2)), np.zeros((2, 2))))
+
+
+def test_the_history_of_a_long_fit_is_kept_whole() -> None:
+    steps = history(10, steps=2000)  # 200,000 iterations; usual are 60,000 to 130,000
+    assert plain(steps) == steps
 
 
 def test_learned_targets_stand_beside_true_ones(tmp_path: Path) -> None:

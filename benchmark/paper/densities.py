@@ -14,6 +14,7 @@ from benchmark.figures import PANEL_NAMES, STYLE, WIDTH
 
 POINTS = 300
 STEPS = 160
+EDGES = (0.001, 0.999)  # quantiles of the data that panels reach to
 LogDensity = Callable[[npt.ArrayLike, int], npt.NDArray[np.float64]]  # rows, setting -> [n x d]
 
 
@@ -50,7 +51,8 @@ def setting_on(dataset: Dataset, variable: int) -> int:
 
 
 def _panel(axes: Axes, dataset: Dataset, density: LogDensity, setting: int, cause: int, effect: int) -> None:
-    low, high = dataset.X.min(axis=0), dataset.X.max(axis=0)
+    shown_settings = np.isin(dataset.setting, (0, setting_on(dataset, effect)))
+    low, high = np.quantile(dataset.X[shown_settings], EDGES, axis=0)
     x, y = np.linspace(low[cause], high[cause], STEPS), np.linspace(low[effect], high[effect], STEPS)
     grid = np.empty((STEPS * STEPS, 2))
     grid[:, cause], grid[:, effect] = (part.ravel() for part in np.meshgrid(x, y))
@@ -59,5 +61,7 @@ def _panel(axes: Axes, dataset: Dataset, density: LogDensity, setting: int, caus
     axes.imshow(joint, origin="lower", extent=extent, aspect="auto", cmap="viridis")
     shown = dataset.X[dataset.setting == setting][:POINTS]
     axes.plot(shown[:, cause], shown[:, effect], ".", color="white", markersize=1.6, alpha=0.7, markeredgewidth=0)
+    axes.set_xlim(extent[:2])
+    axes.set_ylim(extent[2:])
     axes.set_xticks([])
     axes.set_yticks([])

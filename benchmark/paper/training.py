@@ -39,7 +39,11 @@ def learning_dynamic(record: Record, dataset: Dataset) -> Figure:
         penalty = [one["augmented_lagrangian"] - one["train_nll"] for one in history]
         top.plot(iterations, penalty, label=PENALTY[0], color=PENALTY[1], linewidth=0.7)
         top.set_ylim(*_most([[one[name] for one in history] for name, _ in CURVES.values()] + [penalty]))
-        top.legend(frameon=False, ncols=3, loc="upper right")
+        # Above the panel, where it covers neither a curve nor a stop.
+        top.legend(
+            frameon=False, ncols=len(CURVES) + 1, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2,
+            handlelength=1.4,
+        )  # fmt: skip
         top.set_ylabel("loss")
         for i, j in np.argwhere(~np.eye(len(truth), dtype=bool)):
             style: Any = {"color": PRESENT, "zorder": 3} if truth[i, j] else {"color": ABSENT, "alpha": 0.5}
@@ -83,6 +87,8 @@ def _history(record: Record) -> list[dict[str, Any]]:
     history: list[dict[str, Any]] | None = record["info"].get("history")
     if not history:
         raise ValueError("the record has no history; expected a row with the hyperparameter history: true")
+    if not all(isinstance(step, dict) for step in history):
+        raise ValueError(f"the history was cut after {len(history) - 1:,} steps, because it is too long for a record")
     return history
 
 
