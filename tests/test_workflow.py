@@ -110,7 +110,7 @@ def test_a_single_cell_by_its_path(project: Project) -> None:
 
 def test_the_readme_method_appears_everywhere(project: Project, readme_files: dict[str, str]) -> None:
     files = readme_files
-    assert set(files) == {"baselines/correlation.py", "presets/mine.yaml"}
+    assert set(files) == {"baselines/correlation.py", "presets/mine.yaml", "presets/beside.yaml"}
     assert len(files["baselines/correlation.py"].splitlines()) < 40
     for name, content in files.items():
         project.write(name, content)
