@@ -23,6 +23,7 @@ from benchmark.store import Store, StoreError
 
 SECONDS_PER_JOB = 1.5  # a job's own start, beside its fits
 SECONDS_PER_HOUR = 3600
+MANY_FITS = 1_000_000
 
 
 class Job(NamedTuple):
@@ -178,6 +179,25 @@ def summary(plan: Plan, recall: Recall, results: Path) -> str:
     return (
         f"Cells: {recorded:,} recorded, {done:,} done, {left:,} to be fitted ({fits:,} fits, about {known:.1f} "
         f"core-hours{more})"
+    )
+
+
+def warning(plan: Plan) -> str:
+    """Return a warning of a plan that nobody may have meant, or nothing; no cell is listed for it."""
+    fits = {
+        name: sum(
+            condition.datasets * len(plan.grid(row.name, experiment.targets_of(row), condition.name, "00"))
+            for condition in experiment.conditions
+            for row in experiment.rows
+        )
+        for name, experiment in plan.experiments.items()
+    }
+    if sum(fits.values()) < MANY_FITS:
+        return ""
+    largest = max(fits, key=lambda name: fits[name])
+    return (
+        f"This preset asks for {sum(fits.values()):,} fits, {fits[largest]:,} of them in experiments.{largest}. If "
+        "that is not what you mean, stop here (Ctrl-C): datasets, experiments and methods say how many there are."
     )
 
 

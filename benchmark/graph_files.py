@@ -26,7 +26,6 @@ import networkx
 import numpy as np
 import pandas as pd
 
-from benchmark import drawing
 from benchmark.dataset import Dataset, DatasetError, Fit
 from benchmark.evaluation import describe
 from benchmark.files import written_whole
@@ -165,6 +164,8 @@ def write_folder(folder: Path, dataset: Dataset, rows: Sequence[Selected], title
 
 
 def _write_fit(folder: Path, one: Selected, fit: Fit, dataset: Dataset, title: str) -> None:
+    from benchmark import drawing  # it is slow to import, and the workflow needs but the names of the files
+
     edges = edge_table(fit, dataset.graph)
     _write_csv(edges, folder / f"{one.row}.csv")
     graph = fit.to_networkx()
@@ -186,6 +187,8 @@ def _write_fit(folder: Path, one: Selected, fit: Fit, dataset: Dataset, title: s
 
 
 def _write_consensus(folder: Path, fits: dict[str, Fit], dataset: Dataset, title: str) -> None:
+    from benchmark import drawing
+
     table = consensus(fits, dataset.graph)
     _write_csv(table, folder / "consensus.csv")
     graph = networkx.DiGraph()

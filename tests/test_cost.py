@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cost import UnitCosts, describe, jobs_of, lines_of, summary, unit_costs
+from benchmark.cost import UnitCosts, describe, jobs_of, lines_of, summary, unit_costs, warning
 from benchmark.pack import pack
 from benchmark.recall import Recall
 from benchmark.store import Store
@@ -76,6 +76,13 @@ def test_a_plan_says_what_is_left_and_when_it_ends(store: Store, tmp_path: Path)
     assert summary(plan, recall, tmp_path) == (
         "Cells: 2 recorded, 0 done, 4 to be fitted (9 fits, about 0.0 core-hours, and 1 rows of unknown cost)"
     )
+
+
+def test_a_million_fits_are_said_beforehand() -> None:
+    assert warning(small_plan()) == ""
+    text = warning(small_plan(datasets=300_000))
+    assert "asks for 2,100,000 fits, 2,100,000 of them in experiments.mine" in text
+    assert "datasets" in text
 
 
 def test_a_finished_cell_that_cannot_be_read_costs_nothing_else(store: Store, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The runner turns every outcome into a record: no failure loses a result or stops the fits after it."""
 
 import os
+import resource
 import textwrap
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ from benchmark.records import Record, read_records, write_records
 from benchmark.runner import Confinement, Limits, run
 from benchmark.simulate import simulate
 from tests.faults.expected import DANGEROUS, EXPECTED, LARGE, SLOW, load
-from tests.faults.zoo import ANIMALS, SCORE
+from tests.faults.zoo import ANIMALS, SCORE, SLEEP
 
 DATA = simulate("linear", 4, 1, n=60, seed=1)
 GRID: Grid = [{"number": number} for number in range(3)]
@@ -62,9 +63,15 @@ def sleepers() -> list[int]:
     """Return the processes that animals leave behind."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
-        if process.info["cmdline"] == ["sleep", "7321"] and process.info["status"] != psutil.STATUS_ZOMBIE:
+        if process.info["cmdline"] == ["sleep", SLEEP] and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(process.pid)
     return found
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of those that it has waited for."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def assert_failed(record: Record) -> None:
@@ -133,7 +140,8 @@ def test_each_failure_is_a_row_and_the_rest_still_runs(
     assert not sleepers()
     assert not scratch.exists()
     printed = capfd.readouterr().out
-    assert "(cut: " in printed
+    assert ("(cut: a method may write 1 MB here)" in printed) == ("writes_much" in animals)
+    assert ("(cut: 100,000,000 characters)" in printed) == ("raises_a_novel" in animals)
     assert len(printed) < 2 * 2**20
 
 
@@ -166,6 +174,17 @@ def test_time_of_one_fit_is_not_charged_to_the_next(written: Any) -> None:
     records = go(method, limits=Limits(1.8, 50_000))  # three of them take longer than the limit of one
     assert statuses(records) == ["ok"] * 3
     assert all(record["seconds"] == pytest.approx(0.7, abs=0.6) for record in records)
+
+
+def test_a_fit_costs_little_more_than_itself() -> None:
+    def cpu_of(*animals: str) -> float:
+        before = cpu_seconds()
+        zoo(*animals)
+        return cpu_seconds() - before
+
+    one, many = cpu_of("good"), cpu_of(*["good"] * 21)
+    assert one < 1  # to start Python and the processes that look after the fits
+    assert (many - one) / 20 < 0.1
 
 
 def test_cpu_seconds_are_those_of_work_and_not_of_waiting(written: Any) -> None:
@@ -362,6 +381,24 @@ def test_folders_are_hidden_or_read_only(written: Any, tmp_path: Path, namespace
 
 
 # --- import and warm-up
+
+
+def test_without_namespaces_rows_are_the_same_and_the_log_says_what_is_not_covered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Python runs this first in the processes of the fits, as if the system refused them namespaces.
+    refusal = "from benchmark import sandbox\nsandbox._unshare = lambda flags: False\n"
+    (tmp_path / "sitecustomize.py").write_text(refusal, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    names = ["good", "raises", "leaves_a_daemon", "kills_itself", "leaves_a_daemon_and_dies", "kills_parent", "good"]
+    records = zoo(*names, confinement=Confinement((tmp_path,), ()), scratch=tmp_path / "scratch")
+    for name, record in zip(names, records, strict=True):
+        assert record["status"] == EXPECTED[name][0], record["reason"]
+        assert EXPECTED[name][1] in record["reason"]
+    assert not sleepers()
+    printed = capfd.readouterr().out
+    assert "not fully confined: processes that it detaches may outlive a kill -9" in printed
+    assert "not fully confined: it can read all folders" in printed
 
 
 @pytest.mark.parametrize(

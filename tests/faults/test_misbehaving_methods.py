@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.broken import BROKEN, CHEAT
 from tests.faults.expected import DANGEROUS, EXPECTED, FOLDER, LARGE, SLOW
+from tests.faults.zoo import SLEEP
 from tests.project import Project
 
 CONTROLS = ["empty", "random", "sortnregress"]
@@ -76,7 +77,7 @@ def test_every_misbehaving_method_is_a_row_and_no_other_row_changes(project: Pro
     assert "<b>" not in page.split("Costs 5 $", 1)[1][:60]
     table = project.results("tables/perfect-linear.md").read_text(encoding="utf-8")
     assert table.count("(0/1)") >= 30
-    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "7321"]]
+    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", SLEEP]]
     for log in project.results("logs").rglob("*.log"):
         assert log.stat().st_size < 2 * 2**20
 

@@ -24,6 +24,8 @@ SUPPORTS = ("observational", "perfect", "imperfect", "unknown")
 SPACE = {"animal": ["good"]}
 SELECTION = {"animal": "good"}
 SCORE = 1.5
+# By its arguments a test finds the process that an animal leaves, and not those of tests that run at the same time.
+SLEEP = "7321." + os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 
 
 def good(dataset: Dataset) -> Fit:
@@ -152,7 +154,7 @@ def forks_many(dataset: Dataset) -> None:
 
 def leaves_a_daemon(dataset: Dataset) -> Fit:
     """Leave a process that has nothing to do with its parent any more: new session, no descriptors."""
-    command = "(setsid sleep 7321 >/dev/null 2>&1 </dev/null &)"
+    command = f"(setsid sleep {SLEEP} >/dev/null 2>&1 </dev/null &)"
     subprocess.run(["sh", "-c", command], check=True)
     return good(dataset)
 

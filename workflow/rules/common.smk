@@ -16,7 +16,7 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from benchmark.config import ConfigError, preset_of
-from benchmark.cost import summary
+from benchmark.cost import summary, warning
 from benchmark.plan import Plan, data_path, fit_path
 from benchmark.progress import Progress
 from benchmark.provenance import fingerprint, source_fingerprint
@@ -34,6 +34,9 @@ try:
         if file.resolve() != ROOT / "config.yaml":
             config["preset"] = preset_of(file)
     PLAN = Plan(config)
+    # Before anything is made of that many fits.
+    if workflow.is_main_process and warning(PLAN):
+        logger.warning(warning(PLAN))
     RECALL = Recall(PLAN)
 except ConfigError as error:
     raise WorkflowError(f"configuration: {error}") from None
@@ -56,6 +59,9 @@ os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
 # Fits may use less than their limits, but all of them at once must not exceed this machine's memory.
 if workflow.global_resources["_nodes"].value is None and "mem_mb" not in workflow.global_resources:
     workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2**20)
+# A job of SLURM is told "all cores"; where the site does not hide the others, those of the job are fewer.
+if not workflow.is_main_process and "SLURM_CPUS_PER_TASK" in os.environ:
+    workflow.global_resources["_cores"] = int(os.environ["SLURM_CPUS_PER_TASK"])
 # Files with a truth that no fit may read; not a parameter, so that another file runs nothing finished again.
 OWN = [condition for condition in PLAN.conditions.values() if condition.file is not None]
 TRUTHS = [path for own in OWN for path in (own.file, (own.table or {}).get("truth")) if path is not None]
@@ -166,7 +172,8 @@ def keep_log_in_results():
 
 def show_time_left():
     """Say with each finished fit how long the others will take, by what such fits cost, and which ones run."""
-    progress = Progress(PLAN, RECALL, Path(RESULTS), workflow.cores or 1)
+    available = (workflow.global_resources[name].value for name in ("_nodes", "_cores"))  # jobs of a cluster, or cores
+    progress = Progress(PLAN, RECALL, Path(RESULTS), next(filter(None, available), 1))
 
     class TimeLeft(logging.Handler):
         def emit(self, record):

@@ -13,8 +13,12 @@ rule simulate:
         condition="|".join(SIMULATED) or "none",
         index=r"\d+",
         twin="(-twin)?",
+    group:
+        "data"
     conda:
         "../../envs/benchmark.yaml"
+    resources:
+        runtime=lambda wildcards, attempt: 5 * attempt,
     params:
         simulation=lambda wildcards: PLAN.conditions[wildcards.condition].simulation,
         seed=lambda wildcards: PLAN.data_seed(wildcards.condition, wildcards.index),
@@ -51,8 +55,12 @@ rule published:
         condition="|".join(PUBLISHED_DATA) or "none",
         index=r"\d+",
         twin="(-twin)?",
+    group:
+        "data"
     conda:
         "../../envs/benchmark.yaml"
+    resources:
+        runtime=lambda wildcards, attempt: 5 * attempt,
     params:
         simulation=lambda wildcards: PLAN.conditions[wildcards.condition].simulation,
         twin=lambda wildcards: bool(wildcards.twin),
@@ -112,8 +120,12 @@ rule leave_out:
     wildcard_constraints:
         condition="|".join(map(re.escape, PARTS)) or "none",
         index=r"\d+",
+    group:
+        "data"
     conda:
         "../../envs/benchmark.yaml"
+    resources:
+        runtime=lambda wildcards, attempt: 5 * attempt,
     params:
         which=lambda wildcards: PLAN.conditions[wildcards.condition].leave_out,
         seed=lambda wildcards: PLAN.data_seed(wildcards.condition, wildcards.index),

@@ -3,7 +3,10 @@ from math import ceil
 EXTERNAL_RULES = sorted({str(row.method.file) for row in PLAN.rows.values() if row.method.fit is None})
 PYTHON_ROWS = [name for name, row in PLAN.rows.items() if row.method.fit is not None]
 
-RUNNER_MB = 300
+# The processes that look after a fit; a job of a cluster has two Snakemakes of its own beside them.
+RUNNER_MB = 300 if workflow.global_resources["_nodes"].value is None else 1000
+# A cell that cannot take longer than this shares a job of a cluster with others.
+SHORT_MINUTES = 60
 
 
 rule fit:
@@ -17,6 +20,8 @@ rule fit:
         targets="known|unknown",
         index=r"\d+",
         row="|".join(PYTHON_ROWS) or "none",
+    group:
+        lambda wildcards: "short" if minutes_of(wildcards) <= SHORT_MINUTES else None
     conda:
         lambda wildcards: str(ROOT / "envs" / f"{row_of(wildcards).environment}.yaml")
     threads: 1

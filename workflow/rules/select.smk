@@ -25,6 +25,10 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
+localrules:
+    gather,
+
+
 rule gather:
     input:
         metrics=expand("metrics/{experiment}.csv", experiment=PLAN.experiments),
