@@ -45,6 +45,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 JobAcctGatherType=jobacct_gather/none
 JobRequeue=0
+MinJobAge=86400
 MpiDefault=none
 ReturnToService=2
 NodeName=localhost NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
@@ -55,6 +56,7 @@ WITH_ACCOUNTING = """
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={ports[2]}
+AccountingStoragePass={folder}/munge.socket
 """
 DATABASE_TEXT = """
 AuthType=auth/munge
@@ -125,9 +127,6 @@ def running(folder: Path, *, accounting: bool = False) -> Iterator[None]:
         stack.enter_context(_daemon(folder, "slurmctld", "-D", "-i"))
         stack.enter_context(_daemon(folder, "slurmd", "-D", "-N", "localhost"))
         _wait(folder, "SLURM", lambda: _output("sinfo", "-h", "-o", "%T") == "idle")
-        if accounting:
-            _output("sacctmgr", "-i", "add", "account", "tests")
-            _output("sacctmgr", "-i", "add", "user", getpass.getuser(), "account=tests")
         try:
             yield
         finally:
@@ -139,6 +138,11 @@ def jobs() -> list[Job]:
     """Return all jobs that SLURM was given, in their order."""
     lines = _output("squeue", "--states=all", "-h", "--sort=i", "-o", "%k|%T|%l|%m|%C").splitlines()
     return [_job(*line.split("|")) for line in lines]
+
+
+def accounted() -> list[str]:
+    """Return account and state of all jobs, by SLURM's books; its user root has the account root."""
+    return _output("sacct", "-X", "-n", "-P", "-o", "Account,State").splitlines()
 
 
 def lose_the_node() -> None:

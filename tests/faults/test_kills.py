@@ -22,17 +22,17 @@ SLOW = """
 import time
 import numpy as np
 from benchmark.dataset import Fit
-LABEL, SUPPORTS, SPACE, SELECTION = "Slow", ("perfect",), {"part": [1, 2, 3, 4]}, {"part": 2}
+LABEL, SUPPORTS, SPACE, SELECTION = "Slow", ("perfect",), {"part": [1, 2, 3, 4, 5, 6]}, {"part": 2}
 def fit(dataset, *, seed, part):
     time.sleep(0.4)
     return Fit(np.triu(np.ones((dataset.d, dataset.d), dtype=np.int8), k=part))
 """
-EXPERIMENT = {"data": {"mechanism": "linear", "nodes": 4, "edges_per_node": 1, "n": 200}, "methods": ["empty", "slow"]}
+EXPERIMENT = {"data": {"mechanism": "linear", "nodes": 4, "edges_per_node": 1, "n": 200}, "methods": ["slow"]}
 
 
 def slow_preset(project: Project) -> str:
     project.write("baselines/slow.py", SLOW)
-    return project.preset(datasets=4, experiments={"perfect": EXPERIMENT})
+    return project.preset(datasets=2, experiments={"perfect": EXPERIMENT})
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
@@ -68,8 +68,8 @@ def go_on(project: Project, preset: str) -> None:
     if any(project.results(".snakemake/locks").glob("*")):
         project.run(preset, "--unlock")
     project.run(preset, "--", "metrics.csv")
-    project.python("-m", "benchmark.retry", "results/tiny")
-    project.run(preset, "--", "metrics.csv")
+    if ": 0 failed fits" not in project.python("-m", "benchmark.retry", "results/tiny"):
+        project.run(preset, "--", "metrics.csv")
 
 
 @pytest.mark.slow
@@ -78,7 +78,6 @@ def test_after_any_kills_the_metrics_are_the_same(project: Project) -> None:
     project.run(preset, "--", "metrics.csv")
     undisturbed = project.results("metrics.csv").read_bytes()
     shutil.rmtree(project.results(""))
-    random.seed(time.time_ns())
     while_fitting = 0
     for number in range(KILLS):
         way = WAYS[number % len(WAYS)]

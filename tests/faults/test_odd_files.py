@@ -57,14 +57,14 @@ def test_odd_files_are_rows_and_the_others_are_as_without_them(project: Project)
     paths = write_all(project.folder)
     good = [name for name, (_, message) in ODD.items() if message is None]
 
-    def run(names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    def run(names: list[str], wanted: str) -> tuple[pd.DataFrame, pd.DataFrame, str]:
         own = {"title": "Own", "data": {"files": [paths[name].name for name in names]}, "methods": ["sortnregress"]}
-        output = project.run(project.preset(run=["own"], experiments={"own": own}), "--", "report.html")
+        output = project.run(project.preset(run=["own"], experiments={"own": own}), "--", wanted)
         tables = (pd.read_csv(project.results(f"{kind}.csv"), keep_default_na=False) for kind in ("metrics", "costs"))
         return *tables, output
 
-    alone, _, _ = run(good)
-    metrics, costs, output = run(list(ODD))
+    alone, _, _ = run(good, "metrics.csv")
+    metrics, costs, output = run(list(ODD), "metrics.csv")
     assert "Traceback" not in output
     kept = metrics["condition"].isin(set(alone["condition"]))
     pd.testing.assert_frame_equal(metrics[kept].reset_index(drop=True), alone)
@@ -79,3 +79,6 @@ def test_odd_files_are_rows_and_the_others_are_as_without_them(project: Project)
         else:
             assert set(metrics.loc[mine, "status"]) == {"ok"}, (name, reasons)
     assert len(ODD) >= 30 + len(good)
+
+    run(["good", "enormous values", "encrypted"], "report.html")
+    assert "it cannot be read" in project.results("report.html").read_text(encoding="utf-8")

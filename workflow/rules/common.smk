@@ -54,7 +54,7 @@ os.environ.update(
     VECLIB_MAXIMUM_THREADS="1",
 )
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "results" / ".cache"))  # compiled once for all presets
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(RESULTS, ".cache", "compiled")))
 os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
 # Fits may use less than their limits, but all of them at once must not exceed this machine's memory.
 if workflow.global_resources["_nodes"].value is None and "mem_mb" not in workflow.global_resources:
@@ -141,10 +141,15 @@ def program_limits(wildcards):
     return f"--seconds {row.seconds:g} --memory-mb {row.memory_mb:g}"
 
 
+@functools.cache
+def size_of_grid(*cell):
+    return len(PLAN.grid(*cell))
+
+
 def minutes_of(wildcards):
     """The longest that a job can take, in minutes: its start, each of its fits, and a little for the runner."""
     row = row_of(wildcards)
-    fits = len(PLAN.grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index))
+    fits = size_of_grid(wildcards.row, wildcards.targets, wildcards.condition, wildcards.index)
     return ceil((row.start_seconds + fits * row.seconds) / 60) + 5
 
 
