@@ -8,13 +8,14 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.project import Project
+from tests.project import ROOT, Project
 
 KILLS = int(os.environ.get("BENCHMARK_KILLS", "5"))
 WAYS = ("group", "snakemake", "runner", "fit", "terminate")
@@ -72,6 +73,27 @@ def go_on(project: Project, preset: str) -> None:
         project.run(preset, "--", "metrics.csv")
 
 
+def test_a_sigterm_while_snakemake_holds_its_lock_does_not_stop_it_forever() -> None:
+    program = """
+import os, signal, threading, time
+from benchmark.signals import end_at_any_moment
+from snakemake.scheduling.job_scheduler import JobScheduler
+end_at_any_moment()
+scheduler = JobScheduler.__new__(JobScheduler)
+scheduler._lock, scheduler._open_jobs, scheduler._user_kill = threading.Lock(), threading.Semaphore(0), None
+signal.signal(signal.SIGTERM, scheduler.exit_gracefully)
+with scheduler._lock:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.1)
+scheduler._open_jobs.acquire()
+print(scheduler._user_kill)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "graceful"
+
+
 @pytest.mark.slow
 def test_after_any_kills_the_metrics_are_the_same(project: Project) -> None:
     preset = slow_preset(project)
@@ -96,7 +118,7 @@ def test_after_any_kills_the_metrics_are_the_same(project: Project) -> None:
         while_fitting += is_fitting(project)
         kill(way, running, project)
         try:
-            running.wait(900 if way in ("runner", "fit", "terminate") else 10)
+            running.wait(300 if way in ("runner", "fit", "terminate") else 10)
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
@@ -112,7 +134,7 @@ def test_after_any_kills_the_metrics_are_the_same(project: Project) -> None:
             shutil.rmtree(project.results(""))
         elif any(project.results(".snakemake/locks").glob("*")):
             project.run(preset, "--unlock")
-    print(f"{while_fitting} of {KILLS} kills came while fits were being written")
+        print(f"{number + 1} kills, {while_fitting} of them while fits were being written", flush=True)
     assert while_fitting >= KILLS // 3
 
 
