@@ -1,4 +1,6 @@
+import signal
 import sys
+import threading
 
 from snakemake.utils import min_version
 
@@ -53,3 +55,6 @@ onstart:
     # Snakemake's limit of jobs per second starts, for each job, a timer that starts the next, and so on: after hundreds
     # of jobs they take a core, after thousands they are too many threads (snakemake/snakemake, issue 3804).
     workflow.scheduler.job_rate_limiter = None
+    # Its handler of SIGTERM takes a lock in the thread that may hold it already, and waits forever; another thread may wait.
+    end = workflow.scheduler.exit_gracefully
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=end).start())

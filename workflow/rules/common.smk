@@ -21,7 +21,6 @@ from benchmark.plan import Plan, data_path, fit_path
 from benchmark.progress import Progress
 from benchmark.provenance import fingerprint, source_fingerprint
 from benchmark.recall import Recall
-from benchmark.signals import end_at_any_moment
 from benchmark.store import StoreError
 
 ROOT = Path(workflow.basedir)
@@ -193,7 +192,6 @@ def show_time_left():
 
 
 keep_log_in_results()
-end_at_any_moment()
 
 if workflow.is_main_process:
     logger.info(summary(PLAN, RECALL, Path(RESULTS)))
