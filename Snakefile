@@ -55,6 +55,6 @@ onstart:
     # Snakemake's limit of jobs per second starts, for each job, a timer that starts the next, and so on: after hundreds
     # of jobs they take a core, after thousands they are too many threads (snakemake/snakemake, issue 3804).
     workflow.scheduler.job_rate_limiter = None
-    # Its handler of SIGTERM takes a lock in the thread that may hold it already, and waits forever; another thread may wait.
+    # Its handler of SIGTERM takes a lock in the thread that may hold it already: it would wait forever. Another may.
     end = workflow.scheduler.exit_gracefully
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=end).start())
