@@ -100,7 +100,8 @@ def go_on(project: Project, preset: str) -> None:
 
 @pytest.mark.slow
 def test_a_sigterm_while_snakemake_holds_its_lock_ends_it(project: Project) -> None:
-    (project.folder / "Snakefile").open("a", encoding="utf-8").write(SIGNAL)
+    snakefile = (project.folder / "Snakefile").read_text(encoding="utf-8")
+    project.write("Snakefile", snakefile + SIGNAL)
     command = project.command(slow_preset(project), "--", "metrics.csv")
     places = {"cwd": project.folder, "env": project.environment()}
     done = subprocess.run(command, **places, capture_output=True, text=True, timeout=300, check=False)
