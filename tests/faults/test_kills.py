@@ -103,8 +103,10 @@ def test_a_sigterm_while_snakemake_holds_its_lock_ends_it(project: Project) -> N
     snakefile = (project.folder / "Snakefile").read_text(encoding="utf-8")
     project.write("Snakefile", snakefile + SIGNAL)
     command = project.command(slow_preset(project), "--", "metrics.csv")
-    places = {"cwd": project.folder, "env": project.environment()}
-    done = subprocess.run(command, **places, capture_output=True, text=True, timeout=300, check=False)
+    folder, environment = project.folder, project.environment()
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     assert "Will exit after finishing currently running jobs" in done.stderr
     assert done.returncode != 0
 
