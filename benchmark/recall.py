@@ -127,7 +127,7 @@ def data_origin(plan: Plan, condition: Condition, dataset: str, *, twin: bool = 
     seed, heldout = plan.data_seed(condition.name, dataset), plan.config["heldout"]
     made_from: dict[str, Any]
     if condition.source == "simulated":
-        source = _source_of_data("simulate.py", "mechanisms.py")
+        source = _source_of_data("simulate.py", "mechanisms.py", "portable.py")
         made_from = {"simulation": condition.simulation, "seed": seed, "source": source}
     elif condition.source == "published":
         from benchmark.paper import data as paper  # the suite works without the paper
