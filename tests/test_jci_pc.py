@@ -1,4 +1,4 @@
-"""JCI-PC: the same answers as R's pcalg, targets found and never read, and valid graphs for odd data."""
+"""JCI-PC: the same answers as R's pcalg, of both engines; targets found and never read; valid graphs for odd data."""
 
 import json
 import math
@@ -10,15 +10,20 @@ import numpy.typing as npt
 import pytest
 
 from baselines import jci_pc
-from baselines.jci_pc.pc import Flags, PartialCorrelations, orient, skeleton
+from baselines._shared import r_bridge
+from baselines.jci_pc.pc import Flags, PartialCorrelations, extend, orient, skeleton
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import find_cycle
+from benchmark.paper.data import imported_file, is_imported
 from benchmark.simulate import simulate
 
 ORACLE = Path(__file__).parent / "oracle"
 ANSWERS: list[dict[str, Any]] = json.loads((ORACLE / "jci_pc.json").read_text())
 CASES = [(number, alpha) for number, answer in enumerate(ANSWERS) for alpha in answer]
 GRID: list[dict[str, Any]] = [{"alpha": alpha} for alpha in jci_pc.SPACE["alpha"]]
+MISSING = r_bridge.available("pcalg")
+needs_pcalg = pytest.mark.skipif(MISSING is not None, reason=f"pcalg: {MISSING}")
+engines = pytest.mark.parametrize("engine", ["python", pytest.param("pcalg", marks=needs_pcalg)])
 
 
 def oracle_data(number: int) -> Dataset:
@@ -43,15 +48,24 @@ def assert_same(one: Fit, other: Fit) -> None:
 # --- the answers of R
 
 
-@pytest.mark.parametrize(("number", "alpha"), CASES)
-def test_answers_of_pcalg(number: int, alpha: str) -> None:
-    data, answer = oracle_data(number), ANSWERS[number][alpha]
+def found_by(engine: str, data: Dataset, alpha: float) -> tuple[Flags, Flags, Flags | None]:
+    """Adjacencies, the partially directed graph and a DAG of it, contexts included."""
     variables = np.column_stack([data.X, context_columns(data)])
     context = np.arange(variables.shape[1]) >= data.d
-    pdag = orient(*skeleton(PartialCorrelations(variables), context, float(alpha)), context)
-    np.testing.assert_array_equal(pdag[: data.d, : data.d], answer["pdag"])
+    tests = PartialCorrelations(variables)
+    if engine == "pcalg":
+        return jci_pc._with_pcalg(tests, context, alpha)
+    adjacent, separates = skeleton(tests, context, alpha)
+    pdag = orient(adjacent, separates, context)
+    return adjacent, pdag, extend(pdag)
 
-    result = jci_pc.fit(data, seed=0, alpha=float(alpha))
+
+@engines
+@pytest.mark.parametrize(("number", "alpha"), CASES)
+def test_answers_of_pcalg(engine: Any, number: int, alpha: str) -> None:
+    data, answer = oracle_data(number), ANSWERS[number][alpha]
+    result = jci_pc.fit(data, seed=0, alpha=float(alpha), engine=engine)
+    assert result.info["engine"] == engine
     assert result.info["extendable"] == answer["extendable"]
     if answer["extendable"]:
         assert result.kind == "cpdag"
@@ -62,11 +76,71 @@ def test_answers_of_pcalg(number: int, alpha: str) -> None:
         np.testing.assert_array_equal(
             result.graph | result.graph.T, np.maximum(answer["pdag"], np.transpose(answer["pdag"]))
         )
+        _, pdag, _ = found_by(engine, data, float(alpha))
+        np.testing.assert_array_equal(pdag[: data.d, : data.d], answer["pdag"])
 
 
 def test_answers_have_both_outcomes() -> None:
     assert len(CASES) == 24
     assert {answer[alpha]["extendable"] for answer in ANSWERS for alpha in answer} == {True, False}
+
+
+# --- the engines
+
+
+def assert_engines_agree(data: Dataset, alpha: float) -> bool:
+    """Return whether the class has a DAG."""
+    python, pcalg = (found_by(engine, data, alpha) for engine in ("python", "pcalg"))
+    for one, other in zip(python[:2], pcalg[:2], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (python[2] is None) == (pcalg[2] is None)
+    if python[2] is not None:
+        np.testing.assert_array_equal(python[2], pcalg[2])
+    return python[2] is not None
+
+
+@needs_pcalg
+def test_engines_agree_where_contexts_direct_edges() -> None:
+    cases = [("linear", 6, 1, 0), ("linear", 8, 2, 4), ("nn", 6, 2, 1)]
+    extendable, found = set(), 0
+    for mechanism, nodes, edges, seed in cases:
+        data = simulate(mechanism, nodes, edges, n=1_000, seed=seed, convention="as_written")
+        for alpha in (0.1, 1e-3):
+            extendable.add(assert_engines_agree(data, alpha))
+            result = jci_pc.fit(data, seed=3, alpha=alpha, engine="pcalg")
+            assert_same(result, jci_pc.fit(data, seed=3, alpha=alpha))
+            assert result.targets is not None
+            found += int(result.targets.sum())
+    assert extendable == {True, False}
+    assert found > 10
+
+
+@pytest.mark.slow
+@needs_pcalg
+@pytest.mark.skipif(not is_imported(), reason="the paper's data sets are not imported (make published-data)")
+@pytest.mark.parametrize("mechanism", ["linear", "anm", "nn"])
+@pytest.mark.parametrize(("nodes", "edges"), [(10, 1), (10, 4), (20, 1), (20, 4)])
+def test_engines_agree_on_data_of_the_paper(mechanism: str, nodes: int, edges: int) -> None:
+    condition = {"mechanism": mechanism, "nodes": nodes, "edges_per_node": edges, "intervention": "perfect"}
+    assert_engines_agree(Dataset.load(imported_file(condition, "00")), 1e-3)
+
+
+def test_engines_and_variants_that_do_not_exist() -> None:
+    data = oracle_data(0)
+    wrong: Any = "R"
+    with pytest.raises(ValueError, match=r"engine is 'R'; expected 'python' or 'pcalg'"):
+        jci_pc.fit(data, seed=0, alpha=0.01, engine=wrong)
+    with pytest.raises(ValueError, match=r"variant 'published' needs engine 'python'"):
+        jci_pc.fit(data, seed=0, alpha=0.01, engine="pcalg", variant="published")
+    late = [{"alpha": 0.01}, {"alpha": 0.01, "engine": wrong}]
+    with pytest.raises(ValueError, match="engine is 'R'"):
+        next(jci_pc.sweep(data, seed=0, grid=late))  # before the first fit
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(r_bridge, "available", lambda *packages: f"the R package {packages[0]} is missing")
+    with pytest.raises(r_bridge.RError, match=r"jci_pc\.R cannot be run: the R package pcalg is missing"):
+        jci_pc.fit(oracle_data(0), seed=0, alpha=0.01, engine="pcalg")
 
 
 # --- fit and sweep
@@ -144,9 +218,9 @@ def test_small_alpha_compares_as_a_number() -> None:
 # --- odd data
 
 
-def assert_valid(data: Dataset) -> Fit:
+def assert_valid(data: Dataset, engine: Any = "python") -> Fit:
     for alpha in (0.2, 1e-3):
-        result = jci_pc.fit(data, seed=0, alpha=alpha)
+        result = jci_pc.fit(data, seed=0, alpha=alpha, engine=engine)
         assert find_cycle(result.graph) is None
         assert result.targets is not None
         assert result.targets.shape == (data.settings, data.d)
@@ -161,19 +235,21 @@ def chain(n: int = 600, settings: int = 3) -> tuple[npt.NDArray[np.float64], npt
     return np.cumsum(rng.normal(size=(n, 4)), axis=1) + setting[:, None], setting
 
 
+@engines
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e300])
-def test_constant_column(value: float) -> None:
+def test_constant_column(engine: str, value: float) -> None:
     X, setting = chain()
     X[:, 1] = value
-    result = assert_valid(Dataset(X, setting, None))
+    result = assert_valid(Dataset(X, setting, None), engine)
     assert not result.graph[1].any()
     assert not result.graph[:, 1].any()
 
 
-def test_duplicated_columns() -> None:
+@engines
+def test_duplicated_columns(engine: str) -> None:
     X, setting = chain()
     X = np.column_stack([X, X[:, 1], X[:, 1], -2 * X[:, 2]])
-    result = assert_valid(Dataset(X, setting, None))
+    result = assert_valid(Dataset(X, setting, None), engine)
     assert result.graph.any()
 
 
@@ -194,10 +270,11 @@ def test_extreme_scale(scale: float) -> None:
     assert_same(jci_pc.fit(Dataset(X * scale, setting, None), seed=0, alpha=1e-3), expected)
 
 
+@engines
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
-def test_fewer_rows_than_variables(n: int) -> None:
+def test_fewer_rows_than_variables(engine: str, n: int) -> None:
     X = np.random.default_rng(n).normal(size=(n, 10))
-    assert_valid(Dataset(X, np.arange(n) % 3, None))
+    assert_valid(Dataset(X, np.arange(n) % 3, None), engine)
 
 
 def test_setting_with_three_rows() -> None:
@@ -205,12 +282,21 @@ def test_setting_with_three_rows() -> None:
     assert_valid(Dataset(X, np.where(np.arange(len(X)) < 3, 3, setting), None))
 
 
-def test_single_setting() -> None:
+@engines
+def test_single_setting(engine: str) -> None:
     X, _ = chain(settings=1)
-    result = assert_valid(Dataset(X, np.zeros(len(X), dtype=int), None))
+    result = assert_valid(Dataset(X, np.zeros(len(X), dtype=int), None), engine)
     np.testing.assert_array_equal(result.info["cpdag"], np.eye(4, k=1) + np.eye(4, k=-1))
 
 
-def test_single_variable() -> None:
+@engines
+def test_single_variable(engine: str) -> None:
     X, setting = chain()
-    assert_valid(Dataset(X[:, :1], setting, None))
+    assert_valid(Dataset(X[:, :1], setting, None), engine)
+
+
+@needs_pcalg
+def test_pcalg_needs_two_variables() -> None:
+    X, _ = chain(settings=1)
+    with pytest.raises(r_bridge.RError, match="needs two variables or more, contexts included"):
+        jci_pc.fit(Dataset(X[:, :1], np.zeros(len(X), dtype=int), None), seed=0, alpha=0.01, engine="pcalg")

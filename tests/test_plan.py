@@ -505,6 +505,7 @@ def test_data_that_are_not_simulated_have_no_figure() -> None:
         ("gies", {}, "benchmark"),
         ("gies", {"engine": "python"}, "benchmark"),
         ("gies", {"engine": "pcalg"}, "r"),
+        ("jci-pc", {"engine": "pcalg"}, "r"),
         ("cam", {"engine": ["python", "mgcv"]}, "r"),
         ("igsp", {"engine": "causaldag"}, "igsp"),
     ],
