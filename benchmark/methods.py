@@ -21,6 +21,8 @@ and, where it helps,
 ``sweep(dataset, *, seed, grid) -> iterable of Fit``
     The whole grid in its order, sharing work; what it returns equals a loop of ``fit``. A combination that failed may
     be an exception instead of a Fit.
+``check(**combination)``
+    Raises a ValueError for hyperparameters that do not fit together; asked for each combination before any job starts.
 ``warm_up()``
     Imports and compilations that should not count as time of the first fit.
 ``DATA = "twin"``
@@ -76,6 +78,7 @@ class Method:
     selection: Literal["heldout"] | dict[str, Any]
     fit: Callable[..., Fit] | None
     sweep: Callable[..., Iterable[Fit | Exception]] | None = None
+    check: Callable[..., object] | None = None
     warm_up: Callable[[], object] = field(default=lambda: None)
     space: Callable[[np.random.Generator], Grid] = field(default=lambda rng: list[dict[str, Any]]([{}]))
     is_control: bool = False
@@ -161,6 +164,7 @@ def load_method_file(name: str, file: Path) -> Method:
         selection=module.SELECTION,
         fit=_named(module.fit),
         sweep=getattr(module, "sweep", None),
+        check=getattr(module, "check", None),
         warm_up=getattr(module, "warm_up", lambda: None),
         space=module.space if hasattr(module, "space") else lambda rng: product(module.SPACE),
         is_control=getattr(module, "IS_CONTROL", False),

@@ -304,6 +304,12 @@ class Plan:
             targets=entry.get("targets"),
             start_seconds=limits["start_minutes"] * 60,
         )
+        if method.check is not None:
+            try:
+                for combination in row.grid(self.seed):
+                    method.check(**combination)
+            except ValueError as error:
+                raise ConfigError(f"methods.{name}.hyperparameters: {error}") from None
         if isinstance(row.selection, dict) and method.fit is not None:
             self._check_fixed(row)
         return row

@@ -106,6 +106,12 @@ def test_an_engine_or_option_that_does_not_exist(method: str, option: str, value
     assert message == f"methods.{method}.hyperparameters.{option}: {expected}"
 
 
+def test_hyperparameters_that_do_not_fit_together() -> None:
+    together = {"engine": ["python", "pcalg"], "variant": "published"}
+    message = refused(("experiments.mine.methods", ["jci-pc"]), ("methods.jci-pc.hyperparameters", together))
+    assert message.startswith("methods.jci-pc.hyperparameters: engine 'pcalg' compares p-values as numbers;")
+
+
 def test_an_unknown_hyperparameter() -> None:
     rows = ("experiments.mine.methods", ["sortnregress"])
     message = refused(rows, ("methods.sortnregress.hyperparameters", {"penalti": 1}))

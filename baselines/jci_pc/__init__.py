@@ -30,6 +30,19 @@ R_ENGINES = ("pcalg",)
 Engine = Literal["python", "pcalg"]
 
 
+def check(alpha: object, engine: Engine = "python", variant: str = SOUND) -> tuple[float, Engine, bool]:
+    """Refuse what cannot be run; return the level, the engine and whether the variant is the published one."""
+    # YAML reads 1e-3 (without a point) as text, and text compares with a number in no useful way.
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha is {alpha!r}; expected a number between 0 and 1")
+    if engine not in ("python", "pcalg"):
+        raise ValueError(f"engine is {engine!r}; expected 'python' or 'pcalg'")
+    published = is_published(variant)
+    if engine == "pcalg" and published:
+        raise ValueError("engine 'pcalg' compares p-values as numbers; variant 'published' needs engine 'python'")
+    return float(alpha), engine, published
+
+
 def fit(dataset: Dataset, *, seed: int, alpha: float, engine: Engine = "python", variant: Variant = SOUND) -> Fit:
     """Return a DAG of the class that PC finds at significance level alpha.
 
@@ -42,7 +55,7 @@ def fit(dataset: Dataset, *, seed: int, alpha: float, engine: Engine = "python",
 
 def sweep(dataset: Dataset, *, seed: int, grid: list[dict[str, Any]]) -> Iterator[Fit]:
     """Yield one fit per alpha; tests that several of them need are computed once, but for engine "pcalg"."""
-    checked = [_checked(**combination) for combination in grid]
+    checked = [check(**combination) for combination in grid]
     tests = cache(lambda published: _tests(training_rows(dataset) if published else dataset))
     for alpha, engine, published in checked:
         yield _fit(dataset, tests(published), seed, alpha, engine, published)
@@ -88,15 +101,3 @@ def _with_pcalg(tests: PartialCorrelations, context: Flags, alpha: float) -> tup
     )
     adjacent, pdag, dag = (found[name].astype(bool) for name in ("adjacent", "pdag", "dag"))
     return adjacent, pdag, dag if found["extendable"][0] else None
-
-
-def _checked(alpha: object, engine: Engine = "python", variant: str = SOUND) -> tuple[float, Engine, bool]:
-    # YAML reads 1e-3 (without a point) as text, and text compares with a number in no useful way.
-    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
-        raise ValueError(f"alpha is {alpha!r}; expected a number between 0 and 1")
-    if engine not in ("python", "pcalg"):
-        raise ValueError(f"engine is {engine!r}; expected 'python' or 'pcalg'")
-    published = is_published(variant)
-    if engine == "pcalg" and published:
-        raise ValueError("engine 'pcalg' compares p-values as numbers; variant 'published' needs engine 'python'")
-    return float(alpha), engine, published
