@@ -236,7 +236,8 @@ def test_presets_are_valid_and_named_after_their_file(preset: str) -> None:
     plan = Plan(configuration(preset))
     assert plan.config["preset"] == preset
     assert list(plan.experiments) == plan.config["run"]
-    assert {"empty", "random", "sortnregress"} < set(plan.rows)
+    controls = {"empty", "random", "sortnregress"}
+    assert controls < set(plan.rows) or preset == "figures"  # which has what the paper printed
     assert {"DCDI-G", "CAM", "JCI-PC"} <= {row.label for row in plan.rows.values()}
 
 
