@@ -60,8 +60,8 @@ os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
 if workflow.global_resources["_nodes"].value is None and "mem_mb" not in workflow.global_resources:
     workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2**20)
 # A job of SLURM is told "all cores"; where the site does not hide the others, those of the job are fewer.
-if not workflow.is_main_process and "SLURM_CPUS_PER_TASK" in os.environ:
-    workflow.global_resources["_cores"] = int(os.environ["SLURM_CPUS_PER_TASK"])
+if not workflow.is_main_process and (cores_of_job := os.getenv("SLURM_CPUS_PER_TASK")):
+    workflow.global_resources["_cores"] = int(cores_of_job)
 # Files with a truth that no fit may read; not a parameter, so that another file runs nothing finished again.
 OWN = [condition for condition in PLAN.conditions.values() if condition.file is not None]
 TRUTHS = [path for own in OWN for path in (own.file, (own.table or {}).get("truth")) if path is not None]
