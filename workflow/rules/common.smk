@@ -26,13 +26,12 @@ from benchmark.store import StoreError
 ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "benchmark"
 
-RESULTS = str(ROOT / "results" / str(config.get("preset", "")))
-os.environ.update(BENCHMARK_CACHE=str(Path(RESULTS, ".cache")))
-
 try:
     for file in map(Path, workflow.overwrite_configfiles):
         if file.resolve() != ROOT / "config.yaml":
             config["preset"] = preset_of(file)
+    RESULTS = str(ROOT / "results" / str(config.get("preset", "")))
+    os.environ.update(BENCHMARK_CACHE=str(Path(RESULTS, ".cache")))
     PLAN = Plan(config)
     # Before anything is made of that many fits.
     if workflow.is_main_process and warning(PLAN):
