@@ -130,7 +130,7 @@ def test_each_failure_is_a_row_and_the_rest_still_runs(
             assert_failed(record)
     write_records(tmp_path / "r.json", records, {})
     assert read_records(tmp_path / "r.json")[0] == records
-    assert (tmp_path / "r.json").stat().st_size < 2 * 10**6
+    assert (tmp_path / "r.json").stat().st_size < 5 * 10**6  # 400,000 entries of info at most
     made = dict(zip(names, records, strict=True))
     assert made["good"]["heldout_nll"] == SCORE
     if "informs_of_a_tensor" in made:
