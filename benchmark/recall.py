@@ -21,6 +21,7 @@ from benchmark.store import Cell, Entry, Store, StoreError, combination_text, gr
 if TYPE_CHECKING:
     from benchmark.paper.data import PublishedFiles
 
+SIMULATED_BY = ("simulate.py", "mechanisms.py", "portable.py")  # files of benchmark/ that decide simulated data
 STALE = "source changed since"
 OTHER_DATA = "data differ from those here"
 
@@ -127,7 +128,7 @@ def data_origin(plan: Plan, condition: Condition, dataset: str, *, twin: bool = 
     seed, heldout = plan.data_seed(condition.name, dataset), plan.config["heldout"]
     made_from: dict[str, Any]
     if condition.source == "simulated":
-        source = _source_of_data("simulate.py", "mechanisms.py", "portable.py")
+        source = _source_of_data(*SIMULATED_BY)
         made_from = {"simulation": condition.simulation, "seed": seed, "source": source}
     elif condition.source == "published":
         from benchmark.paper import data as paper  # the suite works without the paper

@@ -20,7 +20,7 @@ from benchmark.cost import summary, warning
 from benchmark.plan import Plan, data_path, fit_path
 from benchmark.progress import Progress
 from benchmark.provenance import fingerprint, source_fingerprint
-from benchmark.recall import Recall
+from benchmark.recall import SIMULATED_BY, Recall
 from benchmark.store import StoreError
 
 ROOT = Path(workflow.basedir)
@@ -34,8 +34,8 @@ try:
     os.environ.update(BENCHMARK_CACHE=str(Path(RESULTS, ".cache")))
     PLAN = Plan(config)
     # Before anything is made of that many fits.
-    if workflow.is_main_process and warning(PLAN):
-        logger.warning(warning(PLAN))
+    if workflow.is_main_process and (warned := warning(PLAN)):
+        logger.warning(warned)
     RECALL = Recall(PLAN)
 except ConfigError as error:
     raise WorkflowError(f"configuration: {error}") from None

@@ -23,7 +23,7 @@ rule simulate:
         simulation=lambda wildcards: PLAN.conditions[wildcards.condition].simulation,
         seed=lambda wildcards: PLAN.data_seed(wildcards.condition, wildcards.index),
         twin=lambda wildcards: bool(wildcards.twin),
-        source=fingerprint(*(LIBRARY / f"{name}.py" for name in ("simulate", "mechanisms", "portable"))),
+        source=fingerprint(*(LIBRARY / name for name in SIMULATED_BY)),
     message:
         "Simulate {wildcards.condition}, data set {wildcards.index}{wildcards.twin}"
     script:
