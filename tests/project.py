@@ -60,9 +60,7 @@ class Project:
         return [sys.executable, "-m", "snakemake", *here, "--configfile", preset, *arguments]
 
     def environment(self) -> dict[str, str]:
-        inherited = {name: v for name, v in os.environ.items() if not name.startswith(("SNAKEMAKE", "PYTHONPATH"))}
-        # Compiled code is kept where the other tests keep theirs.
-        return {"NUMBA_CACHE_DIR": str(Path.home() / ".cache" / "dcdi")} | inherited
+        return {name: value for name, value in os.environ.items() if not name.startswith(("SNAKEMAKE", "PYTHONPATH"))}
 
     def run(self, preset: str, *arguments: str, cores: int | None = 2, check: bool = True) -> str:
         """Run the workflow; return what it printed. With check, it must succeed; without, it must fail."""

@@ -48,6 +48,20 @@ def fit(dataset, *, seed):
     return Fit(np.zeros((dataset.d, dataset.d)))
 """
 
+TELLS_CACHE = """
+import os
+import numpy as np
+from benchmark.dataset import Fit
+LABEL = "Tells"
+SUPPORTS = ("perfect",)
+SPACE = {}
+SELECTION = {}
+def fit(dataset, *, seed):
+    folder = os.environ["NUMBA_CACHE_DIR"]
+    open(folder + "/compiled", "w").close()
+    return Fit(np.zeros((dataset.d, dataset.d)), info={"folder": folder})
+"""
+
 
 def value(metrics: pd.DataFrame, **where: str) -> float:
     for column, wanted in where.items():
@@ -144,6 +158,26 @@ def test_a_failed_fit_is_a_row_and_editing_a_method_runs_it_again(project: Proje
     project.run(preset)
     assert "(0/2)" not in project.results("tables/perfect-linear.md").read_text(encoding="utf-8")
     assert other.stat().st_mtime_ns == untouched
+
+
+@pytest.mark.parametrize("has_cache", [True, False])
+def test_compiled_code_is_shared_where_the_user_has_a_cache(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_cache: bool
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    if not has_cache:
+        (cache / "dcdi").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    project.write("baselines/tells.py", TELLS_CACHE)
+    data = {"mechanism": "linear", "nodes": 5, "edges_per_node": 1, "n": 300}
+    cell = "fits/known/linear-d5-e1-perfect-n300/00/tells.json"
+    project.run(project.preset(experiments={"perfect": {"data": data, "methods": ["tells"]}}), "--", cell)
+    (record,), _ = read_records(project.results(cell))
+    expected = cache / "dcdi" if has_cache else project.results(".cache/compiled")
+    assert record["info"]["folder"] == str(expected)
+    assert (expected / "compiled").exists()
 
 
 def test_the_external_program_of_the_docs(project: Project) -> None:

@@ -54,17 +54,12 @@ def rows_of(metrics: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_every_misbehaving_method_is_a_row_and_no_other_row_changes(
-    project: Project, namespaces: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_misbehaving_method_is_a_row_and_no_other_row_changes(project: Project, namespaces: bool) -> None:
     quiet = project.preset(datasets=1, limits=LIMITS, experiments={"perfect": experiment("Quiet", CONTROLS)})
     project.run(quiet, "--", "metrics.csv")
     alone = pd.read_csv(project.results("metrics.csv"))
     shutil.rmtree(project.results(""))
 
-    # As a user's run has it: compiled code has no place of its own.
-    environment = {name: value for name, value in project.environment().items() if name != "NUMBA_CACHE_DIR"}
-    monkeypatch.setattr(project, "environment", lambda: environment)
     animals = {name: (EXPECTED | SLOW | LARGE)[name] for name in ANIMALS}
     if namespaces:
         animals |= DANGEROUS

@@ -42,6 +42,17 @@ except ConfigError as error:
 except StoreError as error:
     raise WorkflowError(f"records: {error}") from None
 
+
+def folder_of_compiled_code():
+    """One for all presets and clones, in the user's cache folder; in a system that lacks one, the run's own."""
+    shared = Path(os.getenv("XDG_CACHE_HOME", Path.home() / ".cache"), "dcdi")
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(RESULTS, ".cache", "compiled")
+    return shared if os.access(shared, os.W_OK) else Path(RESULTS, ".cache", "compiled")
+
+
 # One fit uses one core: 32 jobs with 32 threads each would fight.
 os.environ.update(
     OMP_NUM_THREADS="1",
@@ -53,7 +64,7 @@ os.environ.update(
     VECLIB_MAXIMUM_THREADS="1",
 )
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(RESULTS, ".cache", "compiled")))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(folder_of_compiled_code()))
 os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
 # Fits may use less than their limits, but all of them at once must not exceed this machine's memory.
 if workflow.global_resources["_nodes"].value is None and "mem_mb" not in workflow.global_resources:
