@@ -12,10 +12,10 @@ boosting of its additive model (100 steps of 0.1, smooth terms of 4 degrees of f
 Targeted conditionals are removed from the score, the pruning, the selection and the held-out score; for imperfect
 interventions too, as in the paper (Appendix C.2).
 
-Engines: ``python`` (:mod:`baselines.cam.additive`: cubic regression splines with 10 knots, GCV; in the search, a
-candidate's smoothing is chosen with that of the present parents held) and ``mgcv`` (R's ``gam`` with ``s(x, k = 10)``,
-thin plate splines, GCV; hundreds of times slower). Both use smaller bases where there are fewer than 30 rows per
-possible parent: one function for every 3 of them.
+Engines: ``mgcv`` (R's ``gam`` with ``s(x, k = 10)``: thin plate regression splines of 10 functions, GCV) and ``python``
+(:mod:`baselines.cam.additive`: the same splines, made once per variable instead of once per regression; in the search,
+a candidate's smoothing is chosen with that of the present parents held; a hundred times faster). Both use smaller bases
+where there are fewer than 30 rows per possible parent: one function for every 3 of them.
 """
 
 from collections.abc import Iterator
