@@ -101,20 +101,20 @@ report: env
 	@echo "The report: results/$(PRESET)/report.html"
 
 plan: env
-	@$(BIN)/python -m benchmark.cost $(PRESET) --cores $(CORES)
+	@$(BIN)/python -m benchmark.recorded.cost $(PRESET) --cores $(CORES)
 
 pack: env
-	@$(BIN)/python -m benchmark.pack $(PRESET) $(if $(REPLACE),--replace)
+	@$(BIN)/python -m benchmark.recorded.pack $(PRESET) $(if $(REPLACE),--replace)
 
 measured: paper
 	$(BIN)/python -m benchmark.paper.measured results/recorded
 
 retry: env
-	$(BIN)/python -m benchmark.retry results/$(PRESET)
+	$(BIN)/python -m benchmark.running.retry results/$(PRESET)
 	@$(MAKE) --no-print-directory run PRESET=$(PRESET)
 
 verify: env
-	@$(BIN)/python -m benchmark.verify $(RECORDS) --seed $(SEED) $(if $(ROWS),--rows $(ROWS))
+	@$(BIN)/python -m benchmark.recorded.verify $(RECORDS) --seed $(SEED) $(if $(ROWS),--rows $(ROWS))
 
 unlock: env
 	$(SNAKEMAKE) --unlock

@@ -18,7 +18,7 @@ from collections import Counter
 from benchmark.dataset import Dataset
 from benchmark.methods import ROOT, SETTINGS, Method, MethodError, available, load_method
 from benchmark.records import Record
-from benchmark.runner import Limits, run
+from benchmark.running.runner import Limits, run
 from benchmark.simulate import simulate
 
 SEED = 0

@@ -10,12 +10,12 @@ import pandas as pd
 from benchmark.dataset import Dataset, DatasetError
 from benchmark.graphs import find_cycle
 from benchmark.metrics import adjustment_distances, edge_counts, f1, shd, shd_cpdag, sid, target_counts
-from benchmark.plain import clean
 from benchmark.plan import Condition, Experiment, Row, data_path, fit_path
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import RecordedFit, combination_text
 from benchmark.records import Record, RecordError, checked, failed, read_records, to_graph
+from benchmark.running.plain import clean
 from benchmark.selection import Choice, choose
-from benchmark.store import RecordedFit, combination_text
 
 LONGEST_ENGINE = 40
 CELL = ["experiment", "condition", "setting", "mechanism", "nodes", "edges_per_node", "n", "settings", "convention"]

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from benchmark.plan import Experiment
-from benchmark.recall import describe_recorded
+from benchmark.recorded.recall import describe_recorded
 from benchmark.styles import Style
 
 AXIS_NAMES = {

@@ -31,10 +31,10 @@ from benchmark.evaluation import describe
 from benchmark.files import written_whole
 from benchmark.learned_graphs import consensus, edge_table, fit_of, missed_edges
 from benchmark.plan import Condition, Experiment, Row, data_path, fit_path
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import combination_text
 from benchmark.records import Record, RecordError, checked, read_records
 from benchmark.selection import select
-from benchmark.store import combination_text
 
 ALL_COLUMNS = [
     "experiment",

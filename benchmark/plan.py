@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.config import ConfigError, check_schema
-from benchmark.inspection import SECONDS as INSPECTION_SECONDS
-from benchmark.inspection import problems
 from benchmark.methods import ROOT, Grid, Method, MethodError, available, broken_method, load_method, product
 from benchmark.own_data import TABLE_KEYS, check_files
+from benchmark.running.inspection import SECONDS as INSPECTION_SECONDS
+from benchmark.running.inspection import problems
 from benchmark.seeds import seed
 from benchmark.selection import Selection
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from benchmark.dataset import Fit
 from benchmark.files import written_whole
 from benchmark.graphs import find_cycle
-from benchmark.plain import MOST_ENTRIES, clean, describe_error, plain
+from benchmark.running.plain import MOST_ENTRIES, clean, describe_error, plain
 
 Status = Literal["ok", "timeout", "memory", "error"]
 FORMAT = 1

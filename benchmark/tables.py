@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.plan import STANDARD_N, Condition, Experiment, Row
-from benchmark.recall import describe_recorded
+from benchmark.recorded.recall import describe_recorded
 
 MECHANISM_NAMES = {
     "linear": "linear",

@@ -6,7 +6,7 @@ from typing import Any
 from benchmark.dataset import Dataset
 from benchmark.methods import run_grid
 from benchmark.plan import Plan, data_path, fit_path
-from benchmark.provenance import provenance
+from benchmark.recorded.provenance import provenance
 from benchmark.records import Record, failed, read_records, succeeded, write_records
 from benchmark.simulate import simulate
 from tests.samples import own_configuration

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cost import UnitCosts, describe, jobs_of, lines_of, summary, unit_costs, warning
-from benchmark.pack import pack
-from benchmark.recall import Recall
-from benchmark.store import Store
+from benchmark.recorded.cost import UnitCosts, describe, jobs_of, lines_of, summary, unit_costs, warning
+from benchmark.recorded.pack import pack
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import Store
 from tests.runs import CELL, finish, small_plan
 
 

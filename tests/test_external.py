@@ -9,10 +9,10 @@ import numpy as np
 import psutil
 import pytest
 
-from benchmark import external
 from benchmark.dataset import Dataset
 from benchmark.methods import MethodError, load_method, load_method_file
 from benchmark.records import read_records
+from benchmark.running import external
 
 READ = """
 import json, os, signal, subprocess, sys, time

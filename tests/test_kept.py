@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmark.kept import Kept, partial_path
 from benchmark.records import Record, failed, read_records, write_records
-from benchmark.retry import main
+from benchmark.running.kept import Kept, partial_path
+from benchmark.running.retry import main
 
 ORIGIN = {"method": "m", "source": "s", "seed": 3, "data": "d", "commit": "c"}
 GRID: list[dict[str, Any]] = [{"x": 1}, {"x": float("inf")}, {"x": 3}]

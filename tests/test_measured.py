@@ -10,7 +10,7 @@ from benchmark.paper.claims import CLAIMS, Answer, answer, highest, lower, lowes
 from benchmark.paper.measured import agreement, page, picture, scoreboard, scored
 from benchmark.paper.published import load_published
 from benchmark.paper.reproduction import COLUMNS, KEYS
-from benchmark.store import Store
+from benchmark.recorded.store import Store
 
 
 def comparison(

@@ -19,7 +19,7 @@ import pytest
 from benchmark.dataset import Dataset, Fit
 from benchmark.graphs import cpdag_of, find_cycle
 from benchmark.methods import FOLDERS, ROOT, SETTINGS, Grid, Method, MethodError, available, load_method, product
-from benchmark.provenance import provenance
+from benchmark.recorded.provenance import provenance
 from benchmark.simulate import Intervention, simulate
 
 DCDI = frozenset({"dcdi-g", "dcdi-dsf", "dcd", "dcd-no-interv", "dcdi-linear"})

@@ -28,9 +28,9 @@ from benchmark.paper.published import load_published
 from benchmark.paper.scalability import data_scale, interval
 from benchmark.paper.training import ABSENT, PRESENT, learning_dynamic, learning_targets
 from benchmark.paper.unseen import score_path, unseen_figure
-from benchmark.plain import plain
 from benchmark.plan import Experiment, Plan
 from benchmark.records import Record
+from benchmark.running.plain import plain
 from benchmark.simulate import simulate
 from benchmark.styles import method_style, styles
 from tests.project import ROOT, Project

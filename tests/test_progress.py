@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from benchmark.plan import Plan, fit_path
-from benchmark.progress import Progress
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import Store
 from benchmark.records import failed, write_records
-from benchmark.store import Store
+from benchmark.running.progress import Progress
 from tests.samples import own_configuration
 
 CONDITION = "linear-d5-e1-perfect"
@@ -17,7 +17,7 @@ CONDITION = "linear-d5-e1-perfect"
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
-    monkeypatch.setattr("benchmark.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("benchmark.running.progress.time.monotonic", lambda: now[0])
     return now
 
 

@@ -8,10 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark import provenance as module
 from benchmark.dataset import Dataset
 from benchmark.methods import ROOT, available, load_method
-from benchmark.provenance import commit, data_fingerprint, fingerprint, provenance, source_files, source_fingerprint
+from benchmark.recorded import provenance as module
+from benchmark.recorded.provenance import (
+    commit,
+    data_fingerprint,
+    fingerprint,
+    provenance,
+    source_files,
+    source_fingerprint,
+)
 
 DATA = Dataset([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], [0, 0, 1], [[0, 0], [1, 0]], [[0, 1], [0, 0]], heldout=[0, 1, 0])
 

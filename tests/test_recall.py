@@ -6,14 +6,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark import recall as module
 from benchmark.dataset import Dataset
 from benchmark.evaluation import evaluate
 from benchmark.figures import boxplots
-from benchmark.pack import pack
 from benchmark.plan import Plan
-from benchmark.recall import Recall, data_origin, describe_recorded
-from benchmark.store import Store, StoreError
+from benchmark.recorded import recall as module
+from benchmark.recorded.pack import pack
+from benchmark.recorded.recall import Recall, data_origin, describe_recorded
+from benchmark.recorded.store import Store, StoreError
 from benchmark.styles import styles
 from benchmark.tables import build_tables, to_markdown
 from tests.runs import CELL, COMMIT, change, finish, finish_cell, small_plan

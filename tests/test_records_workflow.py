@@ -12,7 +12,7 @@ from tests.project import TINY, Project
 
 def pack(project: Project, preset: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmark.pack", preset],
+        [sys.executable, "-m", "benchmark.recorded.pack", preset],
         cwd=project.folder,
         env=project.environment(),
         capture_output=True,

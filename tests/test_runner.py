@@ -11,11 +11,11 @@ import numpy as np
 import psutil
 import pytest
 
-from benchmark import runner
 from benchmark.dataset import Dataset
 from benchmark.methods import Grid, Method, MethodError, load_method_file
 from benchmark.records import Record, read_records, write_records
-from benchmark.runner import Confinement, Limits, run
+from benchmark.running import runner
+from benchmark.running.runner import Confinement, Limits, run
 from benchmark.simulate import simulate
 from tests.faults.expected import DANGEROUS, EXPECTED, LARGE, SLOW, load
 from tests.faults.zoo import ANIMALS, SCORE, SLEEP
@@ -387,7 +387,7 @@ def test_without_namespaces_rows_are_the_same_and_the_log_says_what_is_not_cover
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # Python runs this first in the processes of the fits, as if the system refused them namespaces.
-    refusal = "from benchmark import sandbox\nsandbox._unshare = lambda flags: False\n"
+    refusal = "from benchmark.running import sandbox\nsandbox._unshare = lambda flags: False\n"
     (tmp_path / "sitecustomize.py").write_text(refusal, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     names = ["good", "raises", "leaves_a_daemon", "kills_itself", "leaves_a_daemon_and_dies", "kills_parent", "good"]

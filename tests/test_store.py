@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmark.pack import pack
-from benchmark.provenance import source_fingerprint
-from benchmark.store import INVENTORY, Store, StoreError
+from benchmark.recorded.pack import pack
+from benchmark.recorded.provenance import source_fingerprint
+from benchmark.recorded.store import INVENTORY, Store, StoreError
 from tests.project import ROOT
 from tests.runs import CELL, change, finish, small_plan
 
@@ -256,8 +256,8 @@ def test_any_changed_byte_is_refused_or_changes_nothing(
 KILLED = """
 import sys
 from pathlib import Path
-from benchmark.pack import pack
-from benchmark.store import Store
+from benchmark.recorded.pack import pack
+from benchmark.recorded.store import Store
 from tests.runs import small_plan
 print("ready", flush=True)
 for _ in range(1000):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.pack import pack
-from benchmark.store import Store
-from benchmark.verify import compare, sample
+from benchmark.recorded.pack import pack
+from benchmark.recorded.store import Store
+from benchmark.recorded.verify import compare, sample
 from tests.runs import CELL, change, finish, small_plan
 
 

@@ -12,7 +12,7 @@ from benchmark.figures import nothing
 from benchmark.paper.boxes import paper_boxplots
 from benchmark.paper.scalability import data_scale
 from benchmark.plan import Experiment
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
 from benchmark.styles import Style
 
 

@@ -26,7 +26,7 @@ from benchmark.paper.reproduction import (
     display_differences,
     read_comparison,
 )
-from benchmark.store import Store
+from benchmark.recorded.store import Store
 
 PAGE = ROOT / "docs" / "measured-reproduction.md"
 PICTURE = ROOT / "docs" / "images" / "measured.png"

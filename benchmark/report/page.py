@@ -15,7 +15,6 @@ import yaml
 from benchmark.evaluation import read_table
 from benchmark.paper.published import load_published
 from benchmark.paper.reproduction import KEYS, VERDICTS, coverage, read_comparison
-from benchmark.plain import describe_error
 from benchmark.plan import Experiment, Plan, figure_axes
 from benchmark.records import RecordError, read_records
 from benchmark.report.failures import SECTION, count_failures, failure_rows, unique_fits
@@ -23,6 +22,7 @@ from benchmark.report.graphs import shown_graphs
 from benchmark.report.images import Picture, picture
 from benchmark.report.overview import anchor, first_row, ours_text, panels
 from benchmark.report.results import Part, Published, paper_text, report_parts
+from benchmark.running.plain import describe_error
 from benchmark.tables import METRIC_NAMES, build_tables
 
 PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "seaborn", "gadjid")

@@ -69,7 +69,7 @@ def working(project: Project, mark: str) -> list[psutil.Process]:
 
 def is_fitting(project: Project) -> bool:
     """Whether fits are under way, and being written."""
-    return bool(working(project, "benchmark.worker")) and any(project.results("fits").rglob("*.partial.jsonl"))
+    return bool(working(project, "benchmark.running.worker")) and any(project.results("fits").rglob("*.partial.jsonl"))
 
 
 def kill(way: str, running: subprocess.Popen[bytes], project: Project) -> bool:
@@ -81,7 +81,7 @@ def kill(way: str, running: subprocess.Popen[bytes], project: Project) -> bool:
     elif way == "terminate":
         running.terminate()
     else:
-        victims = working(project, {"runner": "fit.py", "fit": "benchmark.worker"}[way])
+        victims = working(project, {"runner": "fit.py", "fit": "benchmark.running.worker"}[way])
         if not victims:
             return False
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -94,7 +94,7 @@ def go_on(project: Project, preset: str) -> None:
     if any(project.results(".snakemake/locks").glob("*")):
         project.run(preset, "--unlock")
     project.run(preset, "--", "metrics.csv")
-    if ": 0 failed fits" not in project.python("-m", "benchmark.retry", "results/tiny"):
+    if ": 0 failed fits" not in project.python("-m", "benchmark.running.retry", "results/tiny"):
         project.run(preset, "--", "metrics.csv")
 
 

@@ -154,7 +154,7 @@ def fit(dataset, *, seed, seconds):
     preset = project.preset(limits=tiny | {"hours": 1}, experiments=wanted)
     project.run(preset, "--", "metrics.csv")
     assert times() == first  # a limit alone runs nothing again
-    assert "2 failed fits will run again" in project.python("-m", "benchmark.retry", "results/tiny")
+    assert "2 failed fits will run again" in project.python("-m", "benchmark.running.retry", "results/tiny")
     project.run(preset, "--", "metrics.csv")
     second = times()
     assert set(second) == set(first)

@@ -16,12 +16,12 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from benchmark.config import ConfigError, preset_of
-from benchmark.cost import summary, warning
+from benchmark.recorded.cost import summary, warning
 from benchmark.plan import Plan, data_path, fit_path
-from benchmark.progress import Progress
-from benchmark.provenance import fingerprint, source_fingerprint
-from benchmark.recall import SIMULATED_BY, Recall
-from benchmark.store import StoreError
+from benchmark.running.progress import Progress
+from benchmark.recorded.provenance import fingerprint, source_fingerprint
+from benchmark.recorded.recall import SIMULATED_BY, Recall
+from benchmark.recorded.store import StoreError
 
 ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "benchmark"
@@ -114,7 +114,7 @@ def fits_of_data_set(wildcards):
 
 # --- what the rules of external programs need (docs/adding-a-method.md)
 
-WRAPPER = f"{shlex.quote(sys.executable)} -m benchmark.external"
+WRAPPER = f"{shlex.quote(sys.executable)} -m benchmark.running.external"
 
 
 def rows_of(method):

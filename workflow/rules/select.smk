@@ -17,7 +17,7 @@ rule evaluate:
         ],
         recorded=lambda wildcards: RECALL.fingerprint([PLAN.experiments[wildcards.experiment]]),
         source=fingerprint(
-            *(LIBRARY / f"{name}.py" for name in ("evaluation", "recall", "selection", "metrics", "graphs"))
+            *(LIBRARY / f"{name}.py" for name in ("evaluation", "recorded/recall", "selection", "metrics", "graphs"))
         ),
     message:
         "Select hyperparameters and measure: {wildcards.experiment}"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from benchmark.evaluation import all_failed, evaluate
 from benchmark.graph_files import edges_of
-from benchmark.jobs import logged
-from benchmark.plain import describe_error
 from benchmark.plan import Plan
-from benchmark.recall import Recall
-from benchmark.store import StoreError
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import StoreError
+from benchmark.running.jobs import logged
+from benchmark.running.plain import describe_error
 
 with logged(snakemake.log[0], f"evaluate {snakemake.wildcards.experiment}"):
     plan = Plan(snakemake.config)

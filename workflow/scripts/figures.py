@@ -5,10 +5,10 @@ from pathlib import Path
 
 from benchmark.evaluation import read_table
 from benchmark.figures import boxplots, missing_figure, save
-from benchmark.jobs import logged
 from benchmark.paper.published import published_means
-from benchmark.plain import describe_error
 from benchmark.plan import Plan, figure_axes
+from benchmark.running.jobs import logged
+from benchmark.running.plain import describe_error
 from benchmark.styles import styles
 
 with logged(snakemake.log[0], "figures"):

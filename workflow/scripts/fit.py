@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 from benchmark.dataset import Dataset, DatasetError
-from benchmark.jobs import logged
-from benchmark.kept import Kept
 from benchmark.methods import Method, MethodError, available
-from benchmark.provenance import provenance
+from benchmark.recorded.provenance import provenance
 from benchmark.records import failed, write_records
-from benchmark.runner import Confinement, Limits, run
+from benchmark.running.jobs import logged
+from benchmark.running.kept import Kept
+from benchmark.running.runner import Confinement, Limits, run
 
 cell, params, resources = snakemake.wildcards, snakemake.params, snakemake.resources
 output, grid, seed = snakemake.output[0], params.grid, params.seed

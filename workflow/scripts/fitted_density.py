@@ -1,8 +1,8 @@
 """Fit the selected model of a row again, which gives the same model, and keep its densities."""
 
 from benchmark.dataset import Dataset
-from benchmark.jobs import logged
 from benchmark.records import read_records
+from benchmark.running.jobs import logged
 from benchmark.selection import select
 from dcdi.methods._common import estimator
 

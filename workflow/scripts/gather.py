@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from benchmark.jobs import logged
+from benchmark.running.jobs import logged
 
 with logged(snakemake.log[0], "gather"):
     for kind in ("metrics", "costs"):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from benchmark.dataset import Dataset
 from benchmark.graph_files import selected, write_folder
-from benchmark.jobs import logged
-from benchmark.plain import describe_error
 from benchmark.plan import Plan
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.running.jobs import logged
+from benchmark.running.plain import describe_error
 
 cell = snakemake.wildcards
 with logged(snakemake.log[0], f"graphs of {cell.condition}/{cell.index} in {cell.experiment}"):

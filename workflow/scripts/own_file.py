@@ -4,8 +4,8 @@ from pathlib import Path
 
 from benchmark.dataset import DatasetError, save_problem
 from benchmark.frames import hold_out
-from benchmark.jobs import logged
 from benchmark.own_data import load_file
+from benchmark.running.jobs import logged
 
 with logged(snakemake.log[0], f"check {snakemake.input.data}"):
     try:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from benchmark.dataset import Dataset
 from benchmark.figures import save
-from benchmark.jobs import logged
 from benchmark.paper.densities import density_figure
+from benchmark.running.jobs import logged
 from dcdi.fitted import FittedModel
 
 label = snakemake.wildcards.label

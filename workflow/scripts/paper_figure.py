@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from benchmark.figures import save
-from benchmark.jobs import logged
 from benchmark.paper.drawing import draw
 from benchmark.paper.pieces import figure_pieces
 from benchmark.plan import Plan
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.running.jobs import logged
 from benchmark.styles import styles
 
 label = snakemake.wildcards.label

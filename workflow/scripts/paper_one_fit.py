@@ -4,9 +4,9 @@ from pathlib import Path
 
 from benchmark.dataset import Dataset
 from benchmark.figures import save
-from benchmark.jobs import logged
 from benchmark.paper.training import FIGURES
 from benchmark.records import read_records
+from benchmark.running.jobs import logged
 from benchmark.selection import select
 
 label = snakemake.wildcards.label

@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.evaluation import evaluate
-from benchmark.jobs import logged
 from benchmark.paper.pieces import table_pieces
 from benchmark.paper.printed import write_printed
 from benchmark.paper.reproduction import compare_experiments
 from benchmark.plan import Plan
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.running.jobs import logged
 
 label = snakemake.wildcards.label
 with logged(snakemake.log[0], f"table {label}"):

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from benchmark.figures import save
-from benchmark.jobs import logged
 from benchmark.paper.pieces import unseen_pieces
 from benchmark.paper.unseen import unseen_figure
 from benchmark.plan import Plan
+from benchmark.running.jobs import logged
 from benchmark.styles import styles
 
 label = snakemake.wildcards.label

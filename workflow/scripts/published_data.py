@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from benchmark.jobs import logged
 from benchmark.paper.data import bring
+from benchmark.running.jobs import logged
 
 with logged(snakemake.log[0], "bring in the paper's own data sets"):
     said = bring()

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from benchmark.jobs import logged
 from benchmark.plan import Plan
 from benchmark.report import write_report
+from benchmark.running.jobs import logged
 
 with logged(snakemake.log[0], "report"):
     write_report(

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from benchmark.evaluation import read_table
-from benchmark.jobs import logged
 from benchmark.paper.reproduction import compare, differences, to_latex, to_markdown
 from benchmark.plan import Plan
+from benchmark.running.jobs import logged
 
 with logged(snakemake.log[0], "compare with the published figures"):
     comparison = compare(Plan(snakemake.config), read_table(snakemake.input.metrics))

@@ -1,6 +1,6 @@
 """Prepare the Sachs data."""
 
-from benchmark.jobs import logged
+from benchmark.running.jobs import logged
 from benchmark.sachs import load_sachs
 
 with logged(snakemake.log[0], "prepare the Sachs data"):

@@ -1,6 +1,6 @@
 """Simulate one data set, or the observational twin of one."""
 
-from benchmark.jobs import logged
+from benchmark.running.jobs import logged
 from benchmark.simulate import simulate
 
 with logged(snakemake.log[0], f"simulate {snakemake.output[0]}"):

@@ -4,9 +4,9 @@ import traceback
 from pathlib import Path
 
 from benchmark.evaluation import read_table
-from benchmark.jobs import logged
-from benchmark.plain import describe_error
 from benchmark.plan import Plan
+from benchmark.running.jobs import logged
+from benchmark.running.plain import describe_error
 from benchmark.tables import build_tables, missing_tables, write_table
 
 with logged(snakemake.log[0], "tables"):

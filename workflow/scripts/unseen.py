@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from benchmark.dataset import Dataset
-from benchmark.jobs import logged
 from benchmark.leave_out import unseen_rows
 from benchmark.records import read_records, to_graph
+from benchmark.running.jobs import logged
 from benchmark.selection import select
 from dcdi import DCDI
 

@@ -1,8 +1,8 @@
 """Run one method on one data set, over its whole grid, within limits; every outcome becomes a record.
 
-The fits run in processes of their own (:mod:`benchmark.worker`), which have neither the true graph nor hidden targets.
-One that takes too long or too much memory is ended without losing those already done, and nothing that it started
-outlives it. What comes back is plain data, checked here.
+The fits run in processes of their own (:mod:`benchmark.running.worker`), which have neither the true graph nor hidden
+targets. One that takes too long or too much memory is ended without losing those already done, and nothing that it
+started outlives it. What comes back is plain data, checked here.
 """
 
 import shutil
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.dataset import Dataset
-from benchmark.delivery import DeliveryError, unpack
 from benchmark.methods import Grid, Method, MethodError
-from benchmark.plain import clean, plain
 from benchmark.records import Record, failed, succeeded
-from benchmark.supervisor import Confinement, Failure, Limits, Supervisor
+from benchmark.running.delivery import DeliveryError, unpack
+from benchmark.running.plain import clean, plain
+from benchmark.running.supervisor import Confinement, Failure, Limits, Supervisor
 
 __all__ = ["Confinement", "Limits", "run"]
 

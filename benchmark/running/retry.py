@@ -1,14 +1,14 @@
-"""Run the failed fits of a preset again: ``python -m benchmark.retry results/<preset>``, then the usual command."""
+"""Run failed fits of a preset again: ``python -m benchmark.running.retry results/<preset>``, then the usual command."""
 
 import argparse
 from pathlib import Path
 
-from benchmark.kept import forget_failures
+from benchmark.running.kept import forget_failures
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Forget the failures below a folder of results, and say how many there were."""
-    parser = argparse.ArgumentParser(prog="python -m benchmark.retry", description=str(__doc__))
+    parser = argparse.ArgumentParser(prog="python -m benchmark.running.retry", description=str(__doc__))
     parser.add_argument("results", type=Path, help="such as results/quick")
     results = parser.parse_args(arguments).results
     if not (results / "fits").is_dir():

@@ -1,4 +1,4 @@
-"""Add the finished cells of a run to the record store: ``python -m benchmark.pack PRESET``, or ``make pack``.
+"""Add the finished cells of a run to the record store: ``python -m benchmark.recorded.pack PRESET``, or ``make pack``.
 
 A cell that the store has already stays as it is there. One that differs, the same fit with another graph, is reported
 and left out, unless ``--replace`` is given.
@@ -17,10 +17,10 @@ from benchmark.dataset import Dataset, DatasetError
 from benchmark.evaluation import measure
 from benchmark.methods import ROOT
 from benchmark.plan import Condition, Experiment, Plan, Row, data_path, fit_path
-from benchmark.provenance import data_fingerprint
-from benchmark.recall import data_origin
+from benchmark.recorded.provenance import data_fingerprint
+from benchmark.recorded.recall import data_origin
+from benchmark.recorded.store import Cell, Key, RecordedFit, Store, StoreError, combination_text, key_of
 from benchmark.records import Record, RecordError, read_records
-from benchmark.store import Cell, Key, RecordedFit, Store, StoreError, combination_text, key_of
 
 REQUIRED = ("method", "seed", "source", "data", "commit")
 OF_THE_KEY = ("method", "seed", "data")
@@ -208,7 +208,7 @@ def _rounded(value: Any, shorten: Any) -> Any:
 
 def main(arguments: list[str] | None = None) -> int:
     """Pack a preset's results."""
-    parser = argparse.ArgumentParser(prog="python -m benchmark.pack", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmark.recorded.pack", description=__doc__.splitlines()[0])
     parser.add_argument("preset", help="the preset whose results/<preset>/ is packed")
     parser.add_argument(
         "--replace", action="store_true", help="put cells that differ in the place of the recorded ones"

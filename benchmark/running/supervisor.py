@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.dataset import Dataset
-from benchmark.delivery import share
 from benchmark.methods import ROOT, Grid, Method
-from benchmark.processes import children, cpu_seconds, descendants, end_all, memory_mb
 from benchmark.records import Status
+from benchmark.running.delivery import share
+from benchmark.running.processes import children, cpu_seconds, descendants, end_all, memory_mb
 
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 2.0
@@ -60,7 +60,7 @@ class Failure:
 
 
 class Supervisor:
-    """Runs :mod:`benchmark.worker` for one method and one data set."""
+    """Runs :mod:`benchmark.running.worker` for one method and one data set."""
 
     def __init__(
         self, method: Method, shown: Dataset, seed: int, scratch: Path, confinement: Confinement | None
@@ -76,7 +76,7 @@ class Supervisor:
         self._results, results = os.pipe()
         self._output, output = os.pipe()
         handed_over = (commands, results, data)
-        command = [sys.executable, "-P", "-m", "benchmark.worker", *map(str, handed_over)]
+        command = [sys.executable, "-P", "-m", "benchmark.running.worker", *map(str, handed_over)]
         try:
             self._guard = subprocess.Popen(
                 command,

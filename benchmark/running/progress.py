@@ -3,10 +3,10 @@
 import time
 from pathlib import Path
 
-from benchmark.cost import SECONDS_PER_JOB, jobs_of, unit_costs
 from benchmark.plan import Plan
-from benchmark.recall import Recall
-from benchmark.store import Store
+from benchmark.recorded.cost import SECONDS_PER_JOB, jobs_of, unit_costs
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import Store
 
 Cell = tuple[str, str, str, str]
 LONGEST_LIST = 3

@@ -1,6 +1,6 @@
 """An external program as a method: it reads a data set and a job from files and writes its fit to a third.
 
-The runner holds it to the limits of any other method. Rules call it through ``python -m benchmark.external``.
+The runner holds it to the limits of any other method. Rules call it through ``python -m benchmark.running.external``.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Run an external program on one data set over its grid, within limits; every outcome becomes a record.
 
-    python -m benchmark.external --job JSON --data FILE --output FILE --seconds S --memory-mb M -- program argument ...
+    python -m benchmark.running.external --job JSON --data FILE --output FILE --seconds S --memory-mb M -- program ...
 
 The program is called once per combination, with three more arguments: the data set, without the true graph and without
 hidden targets; the job, an object with ``hyperparameters`` and ``seed``; and the file to write its fit to. What it
@@ -16,18 +16,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmark import program
 from benchmark.dataset import Dataset, DatasetError
-from benchmark.kept import Kept
 from benchmark.methods import ROOT, SETTINGS, Method
-from benchmark.provenance import provenance
+from benchmark.recorded.provenance import provenance
 from benchmark.records import failed, write_records
-from benchmark.runner import Confinement, Limits, run
+from benchmark.running import program
+from benchmark.running.kept import Kept
+from benchmark.running.runner import Confinement, Limits, run
 
 
 def main(arguments: list[str]) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmark.external", description=str(__doc__).splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmark.running.external", description=str(__doc__).splitlines()[0]
+    )
     parser.add_argument("--job", required=True, type=json.loads, help="method, its file, grid, seed, hide_targets")
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--output", required=True, type=Path)

@@ -13,8 +13,8 @@ import psutil
 from benchmark.config import ConfigError
 from benchmark.dataset import DatasetError
 from benchmark.methods import MethodError
+from benchmark.recorded.store import StoreError
 from benchmark.records import RecordError
-from benchmark.store import StoreError
 
 # The process that started the job and waits for it, where there is one.
 RUN_PID = "BENCHMARK_RUN_PID"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.dataset import Dataset, Fit
-from benchmark.plain import plain
+from benchmark.running.plain import plain
 
 _ARRAYS = ("X", "setting", "targets", "heldout")
 _ALIGNED = 64

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from benchmark import sandbox
 from benchmark.files import written_whole
 from benchmark.methods import ROOT, MethodError, load_method_file
-from benchmark.plain import describe_error
-from benchmark.provenance import source_fingerprint
+from benchmark.recorded.provenance import source_fingerprint
+from benchmark.running import sandbox
+from benchmark.running.plain import describe_error
 
 SECONDS = 60.0
 # Where verdicts are kept from one process of a run to the next; nowhere if it is not set.
@@ -57,7 +57,7 @@ def _inspect(names: list[str], files: dict[str, Path], seconds: float) -> dict[s
 def _one_process(names: list[str], files: dict[str, Path], seconds: float) -> tuple[dict[str, str], str]:
     """Return the verdicts that a process came to, in order, and how it ended before the next one."""
     receiver, sender = os.pipe()
-    command = [sys.executable, "-P", "-m", "benchmark.inspection", str(sender)]
+    command = [sys.executable, "-P", "-m", "benchmark.running.inspection", str(sender)]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     }

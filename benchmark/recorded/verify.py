@@ -1,4 +1,4 @@
-"""Fit a random sample of recorded fits again and compare: ``python -m benchmark.verify``, or ``make verify``."""
+"""Fit a random sample of recorded fits again and compare: ``python -m benchmark.recorded.verify``, ``make verify``."""
 
 import argparse
 import random
@@ -14,12 +14,12 @@ from benchmark.evaluation import describe
 from benchmark.methods import run_grid
 from benchmark.metrics import shd
 from benchmark.plan import Condition, Plan
-from benchmark.provenance import data_fingerprint
-from benchmark.recall import Recall
+from benchmark.recorded.provenance import data_fingerprint
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import Cell, Entry, RecordedFit, Store, StoreError, combination_text
 from benchmark.records import to_graph
 from benchmark.sachs import load_sachs
 from benchmark.simulate import simulate
-from benchmark.store import Cell, Entry, RecordedFit, Store, StoreError, combination_text
 
 
 class Sampled(NamedTuple):
@@ -134,7 +134,7 @@ def make_dataset(plan: Plan, condition: Condition, index: str, *, twin: bool) ->
 
 def main(arguments: list[str] | None = None) -> int:
     """Verify a sample; 1 where a graph is another one now."""
-    parser = argparse.ArgumentParser(prog="python -m benchmark.verify", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmark.recorded.verify", description=__doc__)
     parser.add_argument("count", type=int, help="how many fits")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--rows", nargs="*", help="only of these rows, such as dcdi-g gies")

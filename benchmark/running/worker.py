@@ -1,4 +1,4 @@
-"""The process of the fits: ``python -m benchmark.worker``, started by :mod:`benchmark.runner` and by nothing else.
+"""The process of the fits: ``python -m benchmark.running.worker``, started by :mod:`benchmark.running.runner` alone.
 
 It has read-only data, no truth, and a scratch folder. Four processes, each the parent of the next:
 
@@ -24,7 +24,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from benchmark import sandbox
+from benchmark.running import sandbox
 
 _FAILED_TO_START = 1
 
@@ -74,7 +74,7 @@ def main(commands_from: int, results_to: int, data_from: int) -> NoReturn:
         os._exit(0)
     _wait_for(keeper)
     if problems:
-        from benchmark.processes import end_all
+        from benchmark.running.processes import end_all
 
         end_all(os.getpid())
     os._exit(0)
@@ -82,9 +82,9 @@ def main(commands_from: int, results_to: int, data_from: int) -> NoReturn:
 
 def _start_and_serve(request: dict[str, Any], commands: Any, channel: Channel, data_from: int) -> None:
     """Import the method, warm it up, then run what each command asks for in a process of its own."""
-    from benchmark.delivery import receive
     from benchmark.methods import load_method_file
-    from benchmark.plain import describe_error
+    from benchmark.running.delivery import receive
+    from benchmark.running.plain import describe_error
 
     dataset = receive(data_from, request["data"])
     os.close(data_from)
@@ -113,9 +113,9 @@ def _start_and_serve(request: dict[str, Any], commands: Any, channel: Channel, d
 
 
 def _run_fits(method: Any, dataset: Any, seed: int, grid: list[dict[str, Any]], channel: Channel) -> None:
-    from benchmark.delivery import pack
     from benchmark.methods import run_grid
-    from benchmark.plain import describe_error
+    from benchmark.running.delivery import pack
+    from benchmark.running.plain import describe_error
 
     missing = object()
     try:
@@ -140,7 +140,7 @@ def _run_fits(method: Any, dataset: Any, seed: int, grid: list[dict[str, Any]], 
 
 def _say(error: BaseException) -> None:
     """Print where an error comes from; its message may be of any length."""
-    from benchmark.plain import describe_error
+    from benchmark.running.plain import describe_error
 
     with contextlib.suppress(Exception):
         traceback.print_tb(error.__traceback__)

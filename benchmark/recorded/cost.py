@@ -1,4 +1,4 @@
-"""What a run will cost, from what its fits cost before: ``python -m benchmark.cost PRESET``, or ``make plan``.
+"""What a run will cost, from what its fits cost before: ``python -m benchmark.recorded.cost PRESET``, or ``make plan``.
 
 A fit's cost is that of the recorded or finished fits most like it: of the same row on the same condition, else of the
 same method on data of as many nodes, else of the same method at all. Costs are CPU seconds: one fit uses one core.
@@ -17,9 +17,9 @@ from typing import NamedTuple
 from benchmark.config import ConfigError, load_config
 from benchmark.methods import ROOT, MethodError
 from benchmark.plan import Plan, fit_path
-from benchmark.recall import Recall
+from benchmark.recorded.recall import Recall
+from benchmark.recorded.store import Store, StoreError
 from benchmark.records import RecordError, read_records
-from benchmark.store import Store, StoreError
 
 SECONDS_PER_JOB = 1.5  # a job's own start, beside its fits
 SECONDS_PER_HOUR = 3600
@@ -208,7 +208,7 @@ def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the plan of a preset."""
-    parser = argparse.ArgumentParser(prog="python -m benchmark.cost", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmark.recorded.cost", description=__doc__.splitlines()[0])
     parser.add_argument("preset", help="paper, or the name of a file in presets/")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="how many fits run at once")
     options = parser.parse_args(arguments)

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from benchmark.files import written_whole
 from benchmark.methods import Grid
-from benchmark.plain import plain
 from benchmark.records import Record, RecordError, for_file, read_records
+from benchmark.running.plain import plain
 
 # Records may be taken up only by a run of the same method, source, seed and data set.
 KEY = ("method", "source", "seed", "data")

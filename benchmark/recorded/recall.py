@@ -15,8 +15,8 @@ import pandas as pd
 from benchmark.dataset import Dataset
 from benchmark.methods import ROOT, Grid
 from benchmark.plan import Condition, Experiment, Plan
-from benchmark.provenance import data_fingerprint, fingerprint, source_fingerprint
-from benchmark.store import Cell, Entry, Store, StoreError, combination_text, grid_fingerprint
+from benchmark.recorded.provenance import data_fingerprint, fingerprint, source_fingerprint
+from benchmark.recorded.store import Cell, Entry, Store, StoreError, combination_text, grid_fingerprint
 
 if TYPE_CHECKING:
     from benchmark.paper.data import PublishedFiles
