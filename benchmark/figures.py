@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from benchmark.plan import Experiment
-from benchmark.recorded.recall import describe_recorded
+from benchmark.recorded.recall import brief_recorded
 from benchmark.styles import Style
 
 AXIS_NAMES = {
@@ -97,8 +97,11 @@ def boxplots(
             convention = ", ".join(dict.fromkeys(shown["convention"]))
             count = shown["dataset"].nunique()
             sets = "1 data set" if count == 1 else f"{count} data sets"
-            title = f"{experiment.title}{size} ({sets}, convention {convention}) {describe_recorded(shown)}"
-            figure.suptitle(textwrap.fill(title, int(WIDTH * TITLE_CHARACTERS)))
+            title = f"{experiment.title}{size} ({sets}, convention {convention})"
+            lines = [
+                textwrap.fill(text, int(WIDTH * TITLE_CHARACTERS)) for text in (title, brief_recorded(shown)) if text
+            ]
+            figure.suptitle("\n".join(lines))
     return figure
 
 

@@ -188,7 +188,7 @@ def test_figures_name_what_is_recorded(store: Store) -> None:
     metrics = measured(plan, Path("nothing"), store)
     experiment = plan.experiments["mine"]
     figure = boxplots(experiment, metrics, "edges_per_node", 5, styles(plan))
-    assert "From the records, not fitted in this run" in figure.get_suptitle().replace("\n", " ")
+    assert "Recorded: all (commit 0123456)." in figure.get_suptitle()
     nothing = boxplots(experiment, metrics.iloc[:0], "edges_per_node", 5, styles(plan))
     assert "nothing of this figure is recorded" in nothing.texts[-1].get_text()
 

@@ -164,6 +164,30 @@ def describe_recorded(metrics: pd.DataFrame) -> str:
     return f"From the records, not fitted in this run: {listed}." if listed else ""
 
 
+def brief_recorded(metrics: pd.DataFrame) -> str:
+    """Say the same for the title of a figure: commits of all methods together, and what has changed since.
+
+    >>> notes = ["0a1b2c3d4e5f; source changed since", "0a1b2c3d4e5f", ""]
+    >>> brief_recorded(pd.DataFrame({"method": ["CAM", "GIES", "IGSP"], "recorded": notes}))
+    'Recorded: CAM, GIES (commit 0a1b2c3); source changed since: CAM.'
+    """
+    recorded = metrics.loc[metrics["recorded"] != "", ["method", "recorded"]].drop_duplicates()
+    if recorded.empty:
+        return ""
+    commits: dict[str, None] = {}
+    changed: dict[str, dict[str, None]] = {}
+    for method, note in recorded.itertuples(index=False):
+        made_by, *changes = note.split("; ")
+        commits |= dict.fromkeys(map(_short, made_by.split()))
+        for change in changes:
+            changed.setdefault(change, {})[method] = None
+    is_all = set(recorded["method"]) == set(metrics["method"])
+    who = "all" if is_all and metrics["method"].nunique() > 1 else ", ".join(dict.fromkeys(recorded["method"]))
+    parts = [f"Recorded: {who} (commit{'s' if len(commits) > 1 else ''} {', '.join(commits)})"]
+    parts += [f"{change}: {', '.join(methods)}" for change, methods in changed.items()]
+    return "; ".join(parts) + "."
+
+
 def _short(commit: str) -> str:
     return commit[:7] + ("+" if commit.endswith("+") else "")
 
