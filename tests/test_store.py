@@ -1,6 +1,7 @@
 """The record store: packing adds, never changes silently, is whole or not at all, and damage is refused."""
 
 import csv
+import json
 import lzma
 import os
 import signal
@@ -95,9 +96,27 @@ def test_another_graph_is_reported_and_not_written(results: Path, store: Store) 
     assert CELL in outcome.text()
     assert "1 of 6 fits have another graph" in outcome.text()
     assert content(store.folder) == before
-    assert pack(small_plan(), results, Store(store.folder), replace=True).counts["extended"] == 1
+    assert pack(small_plan(), results, Store(store.folder), replace=True).counts == {"replaced": 1, "unchanged": 3}
     (entry,) = Store(store.folder).at("known", "linear-d5-e1-perfect-n300", "00", "sortnregress")
     assert [["V0", "V4"]] in [fit["edges"] for fit in Store(store.folder).read(entry)["fits"]]
+
+
+def test_a_replaced_cell_has_fits_of_one_source(results: Path, store: Store) -> None:
+    """Held-out scores of two versions of a method must not compete in one selection."""
+    pack(small_plan(), results, store)
+    change(results / CELL, 1, [["V0", "V4"]])
+    for name in (CELL, CELL.replace("/00/", "/01/")):  # of the second only the source changed, perhaps its scores
+        path = results / name
+        written = json.loads(path.read_text(encoding="utf-8"))
+        written["provenance"]["source"] = "another"
+        path.write_text(json.dumps(written), encoding="utf-8")
+    for counts in ({"replaced": 2, "unchanged": 2}, {"unchanged": 4}):
+        assert pack(small_plan(), results, Store(store.folder), replace=True).counts == counts
+        for dataset in ("00", "01"):
+            (entry,) = Store(store.folder).at("known", "linear-d5-e1-perfect-n300", dataset, "sortnregress")
+            cell = Store(store.folder).read(entry)
+            assert [run["source"] for run in cell["runs"]] == ["another"]
+            assert {fit["run"] for fit in cell["fits"]} == {0}
 
 
 def test_a_fit_that_failed_before_gives_way_to_one_that_succeeds(results: Path, finished: Path, store: Store) -> None:

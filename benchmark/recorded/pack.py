@@ -1,7 +1,8 @@
 """Add the finished cells of a run to the record store: ``python -m benchmark.recorded.pack PRESET``, or ``make pack``.
 
 A cell that the store has already stays as it is there. One that differs, the same fit with another graph, is reported
-and left out, unless ``--replace`` is given.
+and left out. With ``--replace`` it takes the place of the recorded one, and so does a cell of another version of its
+method: whole, as the held-out scores of two versions must not compete in one selection.
 """
 
 import argparse
@@ -105,7 +106,10 @@ def _read_cell(
     entry = store.entries.get(key)
     known = None if entry is None else store.read(entry)
     new, better, differing = _compare(records, known)
-    if differing and not replace:
+    has_taken_over = False
+    if replace and known is not None and (differing or _sources(known) != {provenance["source"]}):
+        known, new, has_taken_over = None, [record["hyperparameters"] for record in records], True
+    elif differing:
         outcome.counts["that differ"] += 1
         shown = ", ".join(map(str, differing[:3])) + (", ..." if len(differing) > 3 else "")
         outcome.remarks.append(
@@ -113,7 +117,7 @@ def _read_cell(
             f"({shown}); the records stay as they are"
         )
         return None
-    wanted = [*new, *better, *(differing if replace else [])]
+    wanted = [*new, *better]
     if not wanted:
         outcome.counts["unchanged"] += 1
         return None
@@ -123,8 +127,8 @@ def _read_cell(
         raise RecordError(f"{results / path}: the data set has changed since; run this cell again")
     if str(provenance["commit"]).endswith("+"):
         outcome.counts["from sources that are not committed"] += 1
-    outcome.counts["added" if known is None else "extended"] += 1
-    if better:
+    outcome.counts["replaced" if has_taken_over else "added" if known is None else "extended"] += 1
+    if better and not has_taken_over:
         outcome.remarks.append(f"extended: {path}: {len(better)} fits succeeded that had failed in the records")
     origin = data_origin(plan, condition, index, twin=row.method.data == "twin")
     truth = dataset if row.method.data == "own" else Dataset.load(results / data_path(condition.name, index))
@@ -170,6 +174,11 @@ def _compare(records: list[Record], known: Cell | None) -> tuple[list[Any], list
     return new, better, differing
 
 
+def _sources(known: Cell) -> set[str]:
+    """Return the versions of the method that the fits of a recorded cell come from."""
+    return {str(known["runs"][fit["run"]]["source"]) for fit in known["fits"]}
+
+
 def _graph(record: Record) -> tuple[Any, Any]:
     return sorted(record["edges"] or []), sorted(record.get("cpdag") or [])
 
@@ -211,7 +220,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmark.recorded.pack", description=__doc__.splitlines()[0])
     parser.add_argument("preset", help="the preset whose results/<preset>/ is packed")
     parser.add_argument(
-        "--replace", action="store_true", help="put cells that differ in the place of the recorded ones"
+        "--replace",
+        action="store_true",
+        help="put cells that differ, or whose method changed, in the place of the recorded ones",
     )
     options = parser.parse_args(arguments)
     try:
