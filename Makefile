@@ -59,7 +59,7 @@ $(VENV)/.runtime: envs/requirements.txt envs/requirements-nodeps.txt envs/constr
 	@# Nothing here builds C++ extensions or runs torch's own tests: 145 MB.
 	rm -rf $(VENV)/lib/python3.11/site-packages/torch/test $(VENV)/lib/python3.11/site-packages/torch/include
 	@# On all cores, which pip does not: jobs write no bytecode, and without it their imports take three times as long.
-	$(BIN)/python -m compileall -q -j 0 -x py312 $(VENV)/lib/python3.11/site-packages
+	$(BIN)/python -m compileall -q -j 0 -x 'py312|/tests?/' $(VENV)/lib/python3.11/site-packages
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime envs/requirements-dev.txt
