@@ -150,4 +150,10 @@ def _shown(value: Any) -> str:
 
 
 def _key(path: Any) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "the top level"
+    names = (f"[{part}]" if isinstance(part, int) else f".{_printable(part)}" for part in path)
+    return "".join(names).lstrip(".") or "the top level"
+
+
+def _printable(part: Any) -> str:
+    """Return a key as it is, or quoted where it would break the line of a message."""
+    return text if (text := str(part)).isprintable() else repr(text)

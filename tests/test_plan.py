@@ -327,7 +327,9 @@ def test_files_and_sachs_are_one_data_set_each() -> None:
 @pytest.mark.parametrize("preset", ["quick", "small", "paper"])
 def test_unknown_uses_the_data_sets_of_perfect(preset: str) -> None:
     experiments = Plan(configuration(preset)).experiments
-    assert experiments["unknown"].conditions == experiments["perfect"].conditions
+    assert [c for c in experiments["perfect"].conditions if c in experiments["unknown"].conditions] == list(
+        experiments["unknown"].conditions
+    )
     assert experiments["unknown"].targets == "unknown"
     assert {experiments["unknown"].setting(c) for c in experiments["unknown"].conditions} == {"unknown"}
 
@@ -436,7 +438,7 @@ def test_seeds_of_cells_depend_on_nothing_else() -> None:
     turned["experiments"]["perfect"]["methods"].reverse()
     other = Plan(turned)
     shared = [(name, "02") for name in quick.conditions]
-    assert len(shared) == len(quick.conditions) >= 5
+    assert len(shared) == len(quick.conditions) >= 4
     for cell in shared:
         assert paper.data_seed(*cell) == quick.data_seed(*cell) == other.data_seed(*cell)
         for name in quick.rows:

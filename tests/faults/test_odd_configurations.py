@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmark.config import ConfigError
@@ -78,6 +78,7 @@ def test_aliases_without_end_are_refused_at_once(text: str, key: str) -> None:
 
 @settings(deadline=None, max_examples=150)
 @given(key=st.sampled_from(KEYS), value=ANYTHING)
+@example(key="limits", value={"\n": None})
 def test_any_value_is_a_plan_or_one_message(key: str, value: Any) -> None:
     try:
         plan = Plan(changed(key, value))
