@@ -106,10 +106,11 @@ def _read_cell(
     entry = store.entries.get(key)
     known = None if entry is None else store.read(entry)
     new, better, differing = _compare(records, known)
-    has_taken_over = False
+    done = "added" if known is None else "extended"
     if replace and known is not None and (differing or _sources(known) != {provenance["source"]}):
-        known, new, has_taken_over = None, [record["hyperparameters"] for record in records], True
-    elif differing:
+        known, done = None, "replaced"
+        new, better, differing = _compare(records, known)
+    if differing:
         outcome.counts["that differ"] += 1
         shown = ", ".join(map(str, differing[:3])) + (", ..." if len(differing) > 3 else "")
         outcome.remarks.append(
@@ -127,8 +128,8 @@ def _read_cell(
         raise RecordError(f"{results / path}: the data set has changed since; run this cell again")
     if str(provenance["commit"]).endswith("+"):
         outcome.counts["from sources that are not committed"] += 1
-    outcome.counts["replaced" if has_taken_over else "added" if known is None else "extended"] += 1
-    if better and not has_taken_over:
+    outcome.counts[done] += 1
+    if better:
         outcome.remarks.append(f"extended: {path}: {len(better)} fits succeeded that had failed in the records")
     origin = data_origin(plan, condition, index, twin=row.method.data == "twin")
     truth = dataset if row.method.data == "own" else Dataset.load(results / data_path(condition.name, index))

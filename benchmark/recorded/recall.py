@@ -6,6 +6,7 @@ they are made from is compared, a simulation with its seed and source, or the ha
 
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -156,10 +157,9 @@ def describe_recorded(metrics: pd.DataFrame) -> str:
     methods: dict[str, list[str]] = {}
     for method, notes in metrics[metrics["recorded"] != ""].groupby("method", sort=False)["recorded"]:
         parts = [note.split("; ") for note in dict.fromkeys(notes)]
-        commits = dict.fromkeys(_short(commit) for commit, *_ in parts for commit in commit.split())
+        commits = dict.fromkeys(commit for made_by, *_ in parts for commit in made_by.split())
         changes = dict.fromkeys(change for _, *changes in parts for change in changes)
-        named = f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"
-        methods.setdefault(", ".join([named, *changes]), []).append(str(method))
+        methods.setdefault(", ".join([_named(commits), *changes]), []).append(str(method))
     listed = "; ".join(f"{', '.join(names)} ({note})" for note, names in methods.items())
     return f"From the records, not fitted in this run: {listed}." if listed else ""
 
@@ -178,18 +178,20 @@ def brief_recorded(metrics: pd.DataFrame) -> str:
     changed: dict[str, dict[str, None]] = {}
     for method, note in recorded.itertuples(index=False):
         made_by, *changes = note.split("; ")
-        commits |= dict.fromkeys(map(_short, made_by.split()))
+        commits |= dict.fromkeys(made_by.split())
         for change in changes:
             changed.setdefault(change, {})[method] = None
     is_all = set(recorded["method"]) == set(metrics["method"])
     who = "all" if is_all and metrics["method"].nunique() > 1 else ", ".join(dict.fromkeys(recorded["method"]))
-    parts = [f"Recorded: {who} (commit{'s' if len(commits) > 1 else ''} {', '.join(commits)})"]
+    parts = [f"Recorded: {who} ({_named(commits)})"]
     parts += [f"{change}: {', '.join(methods)}" for change, methods in changed.items()]
     return "; ".join(parts) + "."
 
 
-def _short(commit: str) -> str:
-    return commit[:7] + ("+" if commit.endswith("+") else "")
+def _named(commits: Iterable[str]) -> str:
+    """Name commits by their first digits, each once."""
+    short = dict.fromkeys(commit[:7] + ("+" if commit.endswith("+") else "") for commit in commits)
+    return f"commit{'s' if len(short) > 1 else ''} {', '.join(short)}"
 
 
 @cache

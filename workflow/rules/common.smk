@@ -1,3 +1,4 @@
+import contextlib
 import functools
 import json
 import logging
@@ -46,11 +47,9 @@ except StoreError as error:
 def folder_of_compiled_code():
     """One for all presets and clones, in the user's cache folder; in a system that lacks one, the run's own."""
     shared = Path(os.getenv("XDG_CACHE_HOME", Path.home() / ".cache"), "dcdi")
-    try:
+    with contextlib.suppress(OSError):
         shared.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return Path(RESULTS, ".cache", "compiled")
-    return shared if os.access(shared, os.W_OK) else Path(RESULTS, ".cache", "compiled")
+    return shared if shared.is_dir() and os.access(shared, os.W_OK) else Path(RESULTS, ".cache", "compiled")
 
 
 # One fit uses one core: 32 jobs with 32 threads each would fight.
