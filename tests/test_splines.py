@@ -3,10 +3,13 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from baselines._shared import r_bridge
 from baselines.cam.additive import AdditiveModel, boosted_choice
-from baselines.cam.splines import Basis, Splines, thin_plate
+from baselines.cam.r_sample import r_sample
+from baselines.cam.splines import Basis, Splines, _cubic_kernel, thin_plate
 from benchmark.dataset import Dataset
 
 MISSING = r_bridge.available("mgcv")
@@ -38,10 +41,15 @@ def additive(n: int = 600, seed: int = 0) -> Array:
     return X
 
 
+def splines_of(data: Dataset, size: int = 10) -> Splines:
+    """Those of all other columns for the regressions of the last."""
+    return Splines.of(data, data.d - 1, list(range(data.d - 1)), size)
+
+
 def fitted_model(X: Array, size: int = 10) -> tuple[AdditiveModel, Splines]:
     """The model of the last column on all others."""
-    splines = Splines.of(observational(X), size)
-    model = AdditiveModel(splines.moments(X.shape[1] - 1), splines.penalties)
+    splines = splines_of(observational(X), size)
+    model = AdditiveModel(splines.moments(), splines.penalties)
     for i in range(X.shape[1] - 1):
         model.add(i)
     model.tune(50)
@@ -63,6 +71,36 @@ def predictions(model: AdditiveModel, splines: Splines, X: Array) -> Array:
         total += raw @ whiten @ turn @ model.coefficients[place * m : (place + 1) * m]
     fitted: Array = splines.location[-1] + splines.scale[-1] * total
     return fitted
+
+
+# --- the knots
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "first", "total"),
+    [
+        (7280, 2000, [1017, 4775, 2177, 5026, 1533], 7_357_996),
+        (10, 10, [9, 4, 7, 1, 2], 55),
+        (1_000_000, 2000, [548676, 452737, 124413, 436523, 856018], 986_745_962),
+    ],
+)
+def test_sample_is_that_of_r(n: int, size: int, first: list[int], total: int) -> None:
+    """What set.seed(1); sample.int(n, size) gives in R 4.2: the first numbers and the sum of all."""
+    drawn = r_sample(n, size, seed=1) + 1
+    assert drawn[:5].tolist() == first
+    assert drawn.sum() == total
+    assert len(np.unique(drawn)) == size
+
+
+@given(
+    st.lists(st.floats(-50, 50), min_size=3, max_size=40, unique=True),
+    st.integers(0, 2**32 - 1),
+)
+def test_running_sums_are_the_product_with_the_matrix(values: list[float], seed: int) -> None:
+    knots = np.sort(values)
+    weights = np.random.default_rng(seed).normal(size=(len(knots), 2))
+    direct = np.abs(knots[:, None] - knots) ** 3 / 12 @ weights
+    np.testing.assert_allclose(_cubic_kernel(knots, weights), direct, atol=1e-8)
 
 
 # --- the functions
@@ -115,8 +153,8 @@ def test_bases_of_few_values() -> None:
 
 def test_functions_are_orthonormal_with_a_free_straight_line() -> None:
     X = additive()
-    splines = Splines.of(observational(X), 10)
-    moments = splines.moments(3)
+    splines = splines_of(observational(X))
+    moments = splines.moments()
     block = moments.gram[:9, :9] / moments.rows
     np.testing.assert_allclose(block, np.eye(9), atol=1e-8)
     assert (splines.penalties[:, 0] == 0).all()
@@ -132,13 +170,12 @@ def test_moments_leave_out_the_settings_that_target_a_variable() -> None:
     data = Dataset(X, setting, [[0, 0, 0, 0], [0, 0, 0, 1]])
     changed = X.copy()
     changed[200:, 3] = np.random.default_rng(5).normal(7, 3, 200)
-    before = Splines.of(data, 10).moments(3)
-    after_splines = Splines.of(Dataset(changed, setting, data.targets), 10)
-    after, unit = after_splines.moments(3), after_splines.scale[3] / Splines.of(data, 10).scale[3]
+    before_splines, after_splines = splines_of(data), splines_of(Dataset(changed, setting, data.targets))
+    before, after = before_splines.moments(), after_splines.moments()
     assert before.rows == after.rows == 200
-    np.testing.assert_allclose(before.gram[:27, :27], after.gram[:27, :27], atol=1e-7)
-    np.testing.assert_allclose(before.cross[:27], after.cross[:27] * unit, atol=1e-7)
-    assert before.total == pytest.approx(after.total * unit**2)
+    np.testing.assert_allclose(before.gram, after.gram, atol=1e-7)
+    np.testing.assert_allclose(before.cross, after.cross, atol=1e-7)
+    assert before.total == pytest.approx(after.total)
 
 
 # --- the models
@@ -177,8 +214,8 @@ def test_tuning_finds_the_minimum_of_gcv() -> None:
 
 def test_gains_are_what_adding_brings() -> None:
     X = additive()
-    splines = Splines.of(observational(X), 10)
-    model = AdditiveModel(splines.moments(3), splines.penalties)
+    splines = splines_of(observational(X))
+    model = AdditiveModel(splines.moments(), splines.penalties)
     for added in (1, 0, 2):
         gains = model.gains([0, 1, 2])
         before = model.log_variance
@@ -238,7 +275,8 @@ def test_boosting_prefers_what_explains() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 12))
     X[:, 11] = np.cos(2 * X[:, 7]) + X[:, 2] + rng.normal(scale=0.3, size=500)
-    splines = Splines.of(observational(X), 10)
-    chosen = boosted_choice(splines.moments(11), splines.penalties, list(range(11)))
+    splines = splines_of(observational(X))
+    chosen = boosted_choice(splines.moments(), splines.penalties)
     assert set(chosen[:2]) == {2, 7}
-    assert boosted_choice(splines.moments(11), splines.penalties, [3]) == [3]
+    alone = Splines.of(observational(X), 11, [3], 10)
+    assert boosted_choice(alone.moments(), alone.penalties) == [0]

@@ -13,8 +13,9 @@ Targeted conditionals are removed from the score, the pruning, the selection and
 interventions too, as in the paper (Appendix C.2).
 
 Engines: ``mgcv`` (R's ``gam`` with ``s(x, k = 10)``: thin plate regression splines of 10 functions, GCV) and ``python``
-(:mod:`baselines.cam.additive`: the same splines, made once per variable instead of once per regression; in the search,
-a candidate's smoothing is chosen with that of the present parents held; a hundred times faster). Both use smaller bases
+(:mod:`baselines.cam.additive`: the same splines with the same knots, made once per node and variable instead of once
+per regression; in the search, a candidate's smoothing is chosen with that of the present parents held; a hundred times
+faster). Both use smaller bases
 where there are fewer than 30 rows per possible parent: one function for every 3 of them.
 """
 
@@ -92,7 +93,7 @@ class _Search:
     def __init__(self, dataset: Dataset, engine: str) -> None:
         self.dataset = dataset
         allowed, size = _prepare(dataset)
-        self.engine = _engine(engine, dataset, size)
+        self.engine = _engine(engine, dataset, allowed, size)
         self.order = greedy(self.engine, allowed)
         self.p_values = np.full((dataset.d, dataset.d), np.inf)
         for j in range(dataset.d):
@@ -166,16 +167,17 @@ def _prepare(dataset: Dataset) -> tuple[npt.NDArray[np.bool_], int]:
         allowed[constant | constant[j], j] = False
     size = int(np.clip(np.ceil(rows[fewest] / (3 * max(possible, 1))), 3, _BASIS))
     if dataset.d >= _SELECTION_FROM:
-        splines = Splines.of(dataset, size)
         for j in range(dataset.d):
-            chosen = boosted_choice(splines.moments(j), splines.penalties, np.flatnonzero(allowed[:, j]).tolist())
-            allowed[:, j] = np.isin(np.arange(dataset.d), chosen[:_SELECTED])
+            candidates = np.flatnonzero(allowed[:, j])
+            splines = Splines.of(dataset, j, candidates.tolist(), size)
+            chosen = candidates[boosted_choice(splines.moments(), splines.penalties)[:_SELECTED]]
+            allowed[:, j] = np.isin(np.arange(dataset.d), chosen)
     return allowed, size
 
 
-def _engine(name: str, dataset: Dataset, size: int) -> Engine:
+def _engine(name: str, dataset: Dataset, allowed: npt.NDArray[np.bool_], size: int) -> Engine:
     if name == "python":
-        return _PythonEngine(dataset, size)
+        return _PythonEngine(dataset, allowed, size)
     if name == "mgcv":
         return _MgcvEngine(dataset, size)
     raise ValueError(f"engine is {name!r}; expected 'python' or 'mgcv'")
@@ -184,43 +186,52 @@ def _engine(name: str, dataset: Dataset, size: int) -> Engine:
 class _PythonEngine:
     """Penalised regression on precomputed moments."""
 
-    def __init__(self, dataset: Dataset, size: int) -> None:
+    def __init__(self, dataset: Dataset, allowed: npt.NDArray[np.bool_], size: int) -> None:
         self.info = {"engine": "python"}
-        self._splines = Splines.of(dataset, size)
-        self._moments = [self._splines.moments(j) for j in range(dataset.d)]
-        self._models = [self._empty(j) for j in range(dataset.d)]
+        self._nodes = [_Node(dataset, j, np.flatnonzero(allowed[:, j]).tolist(), size) for j in range(dataset.d)]
+        self._models = [node.model([]) for node in self._nodes]
 
     def gains(self, j: int, parents: list[int], candidates: list[int]) -> Array:
-        model = self._models[j]
+        node, model = self._nodes[j], self._models[j]
         for parent in parents[len(model.terms) :]:
-            model.add(parent)
+            model.add(node.place[parent])
             model.tune(1)
-        return model.gains(candidates)
+        return model.gains([node.place[i] for i in candidates])
 
     def p_values(self, j: int, parents: list[int]) -> Array:
-        model = self._models[j]
+        node, model = self._nodes[j], self._models[j]
         for parent in parents[len(model.terms) :]:
-            model.add(parent)
+            model.add(node.place[parent])
         model.tune(_ROUNDS)
         return model.p_values()
 
     def heldout(self, j: int, parents: list[int]) -> tuple[float, float, int]:
-        model = self._empty(j)
-        for parent in parents:
-            model.add(parent)
+        splines, model = self._nodes[j].splines, self._nodes[j].model(parents)
         model.tune(_ROUNDS)
         # The residual is a combination of the constant, y and the model's functions; the moments do the rest.
         intercept = model.moments.mean_y - model.coefficients @ model.moments.mean[model.columns]
         residual = np.concatenate([[-intercept, 1.0], -model.coefficients])
-        columns = np.concatenate([[0, 1 + j], 1 + len(self._models) + model.columns])
+        columns = np.concatenate([[0, 1], 2 + model.columns])
         sums = []
-        for part in (self._splines.training, self._splines.heldout):
-            products = self._splines.products(j, part, columns)
-            sums.append(max(float(residual @ products @ residual), 0.0) * float(self._splines.scale[j]) ** 2)
-        return sums[0] / model.moments.rows, sums[1], round(float(products[0, 0]))
+        for products in (splines.training, splines.heldout):
+            square = float(residual @ products[np.ix_(columns, columns)] @ residual)
+            sums.append(max(square, 0.0) * float(splines.scale[j]) ** 2)
+        return sums[0] / model.moments.rows, sums[1], round(float(splines.heldout[0, 0]))
 
-    def _empty(self, j: int) -> AdditiveModel:
-        return AdditiveModel(self._moments[j], self._splines.penalties)
+
+class _Node:
+    """What a node is fitted from: the splines of the variables that may be its parents, by their places."""
+
+    def __init__(self, dataset: Dataset, j: int, variables: list[int], size: int) -> None:
+        self.place = {variable: place for place, variable in enumerate(variables)}
+        self.splines = Splines.of(dataset, j, variables, size)
+        self._moments = self.splines.moments()
+
+    def model(self, parents: list[int]) -> AdditiveModel:
+        model = AdditiveModel(self._moments, self.splines.penalties)
+        for parent in parents:
+            model.add(self.place[parent])
+        return model
 
 
 class _MgcvEngine:

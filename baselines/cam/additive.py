@@ -246,28 +246,26 @@ def _choose_smoothing(terms: _Terms, rows: int) -> tuple[Array, Array, Array, Ar
     return rows * 10.0 ** centre[:, 0], rss[every, best], edf[every, best], coefficients
 
 
-def boosted_choice(moments: Moments, penalties: Array, candidates: list[int], steps: int = 100) -> list[int]:
-    """Return the candidates that boosting chooses at least once, the most often chosen first.
+def boosted_choice(moments: Moments, penalties: Array, steps: int = 100) -> list[int]:
+    """Return the variables that boosting chooses at least once, the most often chosen first.
 
-    Each step fits every candidate's smooth function, of 4 degrees of freedom, to the residuals, and moves the model by
+    Each step fits every variable's smooth function, of 4 degrees of freedom, to the residuals, and moves the model by
     0.1 of the one that fits best.
     """
-    m = penalties.shape[1]
-    columns = np.array(candidates, dtype=np.int64)[:, None] * m + np.arange(m)
+    count, m = penalties.shape
+    columns = np.arange(count * m).reshape(count, m)
     blocks = moments.gram[columns[:, :, None], columns[:, None, :]]
-    inverses = np.linalg.inv(
-        blocks + np.apply_along_axis(np.diag, 1, _fixed_freedom(penalties[candidates], moments.rows))
-    )
+    inverses = np.linalg.inv(blocks + np.apply_along_axis(np.diag, 1, _fixed_freedom(penalties, moments.rows)))
     shrunk = inverses @ blocks @ inverses
     cross = moments.cross.copy()
-    counts = np.zeros(len(candidates))
+    counts = np.zeros(count)
     for _ in range(steps):
         own = cross[columns]
         falls = 2 * np.einsum("ci,cij,cj->c", own, inverses, own) - np.einsum("ci,cij,cj->c", own, shrunk, own)
         best = int(np.argmax(falls))
         counts[best] += 1
         cross -= 0.1 * moments.gram[:, columns[best]] @ (inverses[best] @ own[best])
-    return [candidates[place] for place in np.argsort(-counts, kind="stable") if counts[place]]
+    return [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
 
 
 def _fixed_freedom(penalties: Array, rows: int, freedom: float = 4.0) -> Array:
