@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS
 from benchmark.paper.claims import CLAIMS, Answer, answer, highest, lower, lowest
 from benchmark.paper.measured import agreement, page, picture, scoreboard, scored
 from benchmark.paper.published import load_published
@@ -94,7 +95,8 @@ def test_claims_are_decided_by_the_published_means() -> None:
 
 
 def test_the_page_has_all_its_parts(tmp_path: Path) -> None:
-    text = page(comparison(methods=tuple(load_published()["method"].unique())), Store(tmp_path))
+    nothing = pd.DataFrame(columns=METRIC_COLUMNS), pd.DataFrame(columns=COST_COLUMNS)
+    text = page(comparison(methods=tuple(load_published()["method"].unique())), *nothing, Store(tmp_path))
     assert "2,087 of the paper's 2,087 published figures have an answer" in text
     for claim in CLAIMS:
         assert claim.quote in text
@@ -105,7 +107,7 @@ def test_the_page_has_all_its_parts(tmp_path: Path) -> None:
                 line.split(" | ") if line.endswith(" | ") else [*line.removesuffix(" |").split(" | "), ""]
             )
             assert published == ours
-    assert "None." not in page(comparison(shift=9.0), Store(tmp_path))
+    assert "None." not in page(comparison(shift=9.0), *nothing, Store(tmp_path))
 
 
 def test_the_picture_has_a_block_per_table_group() -> None:

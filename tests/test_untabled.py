@@ -1,0 +1,75 @@
+"""What the paper says without a table: directions on two nodes, and how cost grows with size."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS
+from benchmark.paper.untabled import directions, exponents, scaling
+
+
+def metric_rows(**values: object) -> pd.DataFrame:
+    return pd.DataFrame([dict.fromkeys(METRIC_COLUMNS, "") | {"choice": "selected"} | values])
+
+
+def cost_rows(seconds: dict[int, list[float]], method: str = "dcdi-g", along: str = "n") -> pd.DataFrame:
+    experiment = "number_of_examples" if along == "n" else "number_of_variables"
+    rows = [
+        {along: size, "row": f"{method}-fixed", "method": method, "status": "ok", "cpu_seconds": value,
+         "peak_memory_mb": 100.0 * size**0.5, "experiment": experiment}
+        for size, values in seconds.items() for value in values
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=COST_COLUMNS)
+
+
+def test_directions_are_counted_and_shown_data_set_by_data_set() -> None:
+    found = {"00": (1, 0), "01": (0, 0), "02": (0, 1), "03": (1, 0)}
+    two_nodes = {"nodes": 2, "mechanism": "x", "setting": "perfect", "row": "dcdi-dsf"}
+    rows = [
+        metric_rows(**two_nodes, dataset=dataset, metric=metric, value=value)
+        for dataset, pair in found.items()
+        for metric, value in zip(("tp", "rev"), pair, strict=True)
+    ]  # fmt: skip
+    larger = metric_rows(nodes=10, mechanism="nn", setting="perfect", row="gies", dataset="00", metric="tp", value=7)
+    header, (row,) = directions(pd.concat([*rows, larger]))
+    assert dict(zip(header, row, strict=True)) == {
+        "Data": "x",
+        "Interventions": "perfect",
+        "Row": "dcdi-dsf",
+        "Right": "2",
+        "None": "1",
+        "Reversed": "1",
+        "Data sets in order": "→ – ← →",
+    }
+
+
+def test_sizes_have_their_cost_and_distances() -> None:
+    costs = cost_rows({1000: [2.0, 4.0], 100_000: [600.0, 200.0]})
+    costs.loc[3, "status"] = "timeout"
+    fitted = {"experiment": "number_of_examples", "row": "dcdi-g-fixed", "n": 1000}
+    metrics = pd.concat([metric_rows(**fitted, metric=m, value=v) for m, v in (("shd", 3), ("shd", 4), ("sid", 8))])
+    header, (small, large) = scaling(metrics, pd.concat([costs, cost_rows({1000: [0.1]}, method="empty")]))
+    assert dict(zip(header, small, strict=True)) == {
+        "Row": "dcdi-g-fixed",
+        "Size": "n = 1,000",
+        "Fits": "2/2",
+        "CPU seconds": "3.0",
+        "Longest": "4.0",
+        "Memory, MB": "3,162",
+        "SHD": "3.5",
+        "SID": "8.0",
+    }
+    assert large[1:5] == ["n = 100,000", "1/2", "400.0", "600.0"]
+    assert large[-2:] == ["–", "–"]
+
+
+def test_exponents_are_those_of_the_power_law() -> None:
+    seconds = {size: [2.0 * size**1.5] for size in (10, 20, 50)} | {100: [2.0 * 50**1.5 * 8]}
+    _, (row,) = exponents(cost_rows(seconds, along="nodes"))
+    assert row[:3] == ["dcdi-g-fixed", "d", "10 to 100"]
+    assert float(row[4]) == pytest.approx(3.0)
+    assert float(row[5]) == pytest.approx(0.5)
+    assert 1.5 < float(row[3]) < 3.0
+    assert exponents(cost_rows({10: [1.0]}))[1] == []
+    costs = cost_rows({10: [1.0], 20: [np.nan]})
+    assert exponents(costs)[1] == []
