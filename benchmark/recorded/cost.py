@@ -1,7 +1,8 @@
 """What a run will cost, from what its fits cost before: ``python -m benchmark.recorded.cost PRESET``, or ``make plan``.
 
-A fit's cost is that of the recorded or finished fits most like it: of the same row on the same condition, else of the
-same method on data of as many nodes, else of the same method at all. Costs are CPU seconds: one fit uses one core.
+A fit's cost is that of the recorded or finished fits most like it: of the same row on the same condition, else on data
+of as many nodes, else of the same row at all, else of other rows of its method. Data of another size count by the
+square of the number of nodes. Costs are CPU seconds: one fit uses one core.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from benchmark.records import RecordError, read_records
 SECONDS_PER_JOB = 1.5  # a job's own start, beside its fits
 SECONDS_PER_HOUR = 3600
 MANY_FITS = 1_000_000
+USUAL_NODES = 10  # of data whose name does not say it
 
 
 class Job(NamedTuple):
@@ -59,30 +61,33 @@ class UnitCosts:
 
     def add(self, row: str, method: str, targets: str, condition: str, seconds: float, fits: int) -> None:
         """Take a cell's fits into account."""
-        for place in _places(row, method, targets, condition):
-            self._known[place][0] += seconds
+        for place, weight in _places(row, method, targets, condition):
+            self._known[place][0] += seconds / weight
             self._known[place][1] += fits
 
     def seconds(self, row: str, method: str, targets: str, condition: str) -> float | None:
         """Return the mean cost of the fits that are most like one; None where there are none."""
-        for place in _places(row, method, targets, condition):
+        for place, weight in _places(row, method, targets, condition):
             if place in self._known:
                 total, fits = self._known[place]
-                return total / fits
+                return weight * total / fits
         return None
 
 
-def _places(row: str, method: str, targets: str, condition: str) -> list[tuple[str, ...]]:
-    """Return what a fit's cost depends on, the nearest first."""
-    size = "-".join(part for part in condition.split("-") if re.fullmatch(r"[dn]\d+", part))
-    density = "-".join(part for part in condition.split("-") if re.fullmatch(r"[dne]\d+(\.\d+)?", part))
+def _places(row: str, method: str, targets: str, condition: str) -> list[tuple[tuple[str, ...], float]]:
+    """Return what a fit's cost depends on, the nearest first, and what it is divided by where sizes are mixed."""
+    parts = condition.split("-")
+    size = "-".join(part for part in parts if re.fullmatch(r"[dn]\d+", part))
+    density = "-".join(part for part in parts if re.fullmatch(r"[dne]\d+(\.\d+)?", part))
+    nodes = next((int(part[1:]) for part in parts if re.fullmatch(r"d\d+", part)), USUAL_NODES)
     return [
-        ("condition", row, targets, condition),
-        ("density", row, targets, density),
-        ("size", row, targets, size),
-        ("size", method, targets, size),
-        ("size", method, "any", size),
-        ("method", method),
+        (("condition", row, targets, condition), 1.0),
+        (("density", row, targets, density), 1.0),
+        (("size", row, targets, size), 1.0),
+        (("row", row, targets), nodes**2),
+        (("size", method, targets, size), 1.0),
+        (("size", method, "any", size), 1.0),
+        (("method", method), nodes**2),
     ]
 
 
