@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines._shared import r_bridge
-from baselines.cam.additive import AdditiveModel, boosted_choice
+from baselines.cam.additive import AdditiveModel, _downhill, boosted_choice
 from baselines.cam.r_sample import r_sample
 from baselines.cam.splines import Basis, Splines, _cubic_kernel, thin_plate
 from benchmark.dataset import Dataset
@@ -210,6 +210,14 @@ def test_tuning_finds_the_minimum_of_gcv() -> None:
             smoothing = model._smoothing.copy()
             smoothing[place] *= factor
             assert gcv(smoothing) >= best * (1 - 1e-6)
+
+
+def test_of_several_minima_the_one_downhill_from_the_start_is_taken() -> None:
+    grid = np.arange(29.0)
+    near = np.abs(grid - 15)
+    two = np.minimum(near, np.abs(grid - 3) - 2)  # deeper, but beyond a hill
+    downwards = np.stack([near, two, grid, -grid, np.zeros(29)])
+    assert _downhill(downwards).tolist() == [15, 15, 0, 28, 12]
 
 
 def test_gains_are_what_adding_brings() -> None:

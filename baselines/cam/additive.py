@@ -15,6 +15,7 @@ import numpy.typing as npt
 from baselines.cam.splines import Array, Moments
 
 _GRID = np.arange(-7.0, 7.01, 0.5)  # log10 of the smoothing parameter per row
+_START = 12  # where on the grid mgcv starts: a tenth, in these units, for nearly all terms
 _STEPS = np.linspace(-1, 1, 9)
 _RIDGE = 1e-8  # keeps duplicated variables and few rows solvable; far below any effect that could matter
 _EXACT = 1e-10  # the share of the variance below which a relation counts as exact
@@ -239,11 +240,28 @@ def _choose_smoothing(terms: _Terms, rows: int) -> tuple[Array, Array, Array, Ar
         rss, edf, b = evaluate(log10)
         # A model with as many parameters as rows says nothing; the smoothest is then the best guess.
         free = np.maximum(rows - edf, 1e-3)
-        best = np.argmin(np.where(rows - edf > 0.5, rss / free**2, np.inf), axis=1)
+        criterion = np.where(rows - edf > 0.5, rss / free**2, np.inf)
+        best = _downhill(criterion) if steps is _GRID else np.argmin(criterion, axis=1)
         best = np.where(np.all(rows - edf <= 0.5, axis=1), log10.shape[1] - 1, best)
         centre = log10[every, best][:, None]
     coefficients = np.einsum("cij,cj->ci", W, b[every, best])
     return rows * 10.0 ** centre[:, 0], rss[every, best], edf[every, best], coefficients
+
+
+def _downhill(criterion: Array) -> npt.NDArray[np.int64]:
+    """Return the minimum of each line [lines x grid] that is downhill from the start.
+
+    GCV can have several minima; mgcv, too, goes down from its start instead of looking for the lowest.
+    """
+    place = np.full(len(criterion), _START)
+    every = np.arange(len(criterion))
+    padded = np.pad(criterion, ((0, 0), (1, 1)), constant_values=np.inf)
+    for direction in (1, -1):
+        moving = place == _START
+        while moving.any():
+            moving = moving & (padded[every, place + 1 + direction] < padded[every, place + 1])
+            place = place + direction * moving
+    return place
 
 
 def boosted_choice(moments: Moments, penalties: Array, steps: int = 100) -> list[int]:
