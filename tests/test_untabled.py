@@ -12,10 +12,10 @@ def metric_rows(**values: object) -> pd.DataFrame:
     return pd.DataFrame([dict.fromkeys(METRIC_COLUMNS, "") | {"choice": "selected"} | values])
 
 
-def cost_rows(seconds: dict[int, list[float]], method: str = "dcdi-g", along: str = "n") -> pd.DataFrame:
+def cost_rows(seconds: dict[int, list[float]], method: str = "DCDI-G", along: str = "n") -> pd.DataFrame:
     experiment = "number_of_examples" if along == "n" else "number_of_variables"
     rows = [
-        {along: size, "row": f"{method}-fixed", "method": method, "status": "ok", "cpu_seconds": value,
+        {along: size, "row": f"{method.lower()}-fixed", "method": method, "status": "ok", "cpu_seconds": value,
          "peak_memory_mb": 100.0 * size**0.5, "experiment": experiment}
         for size, values in seconds.items() for value in values
     ]  # fmt: skip
@@ -48,7 +48,7 @@ def test_sizes_have_their_cost_and_distances() -> None:
     costs.loc[3, "status"] = "timeout"
     fitted = {"experiment": "number_of_examples", "row": "dcdi-g-fixed", "n": 1000}
     metrics = pd.concat([metric_rows(**fitted, metric=m, value=v) for m, v in (("shd", 3), ("shd", 4), ("sid", 8))])
-    header, (small, large) = scaling(metrics, pd.concat([costs, cost_rows({1000: [0.1]}, method="empty")]))
+    header, (small, large) = scaling(metrics, pd.concat([costs, cost_rows({1000: [0.1]}, method="Empty graph")]))
     assert dict(zip(header, small, strict=True)) == {
         "Row": "dcdi-g-fixed",
         "Size": "n = 1,000",

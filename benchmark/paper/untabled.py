@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmark.methods import load_method
+from benchmark.methods import available, load_method
 
 SIGNS = {"right": "→", "none": "–", "reversed": "←"}
 SIZES = {"number_of_examples": "n", "number_of_variables": "nodes"}  # experiment -> the size that it varies
@@ -84,5 +84,5 @@ def power(sizes: "pd.Series[float]", values: "pd.Series[float]") -> float:
 def _of_methods(costs: pd.DataFrame, experiment: str) -> pd.DataFrame:
     """Return the costs of an experiment without those of the controls, and without what was never fitted."""
     chosen = costs[(costs["experiment"] == experiment) & costs["cpu_seconds"].notna()]
-    controls = [name for name in chosen["method"].unique() if load_method(name).is_control]
+    controls = [method.label for method in map(load_method, available()) if method.is_control]
     return chosen[~chosen["method"].isin(controls)]
