@@ -23,18 +23,18 @@ def test_the_cost_of_the_most_similar_fits_is_taken() -> None:
     costs = UnitCosts()
     assert costs.seconds("cam", "cam", "known", "nn-d10-e1-perfect") is None
     costs.add("cam-fixed", "cam", "known", "linear-d50-e1-perfect", 900.0, 1)
-    assert costs.seconds("cam", "cam", "unknown", "nn-d10-e1-perfect") == pytest.approx(900.0 / 25)
+    assert costs.seconds("cam", "cam", "unknown", "nn-d10-e1-perfect") == pytest.approx(900.0 / 5**1.5)
     costs.add("cam", "cam", "known", "linear-d10-e4-perfect", 80.0, 10)
     assert costs.seconds("cam", "cam", "known", "nn-d10-e1-imperfect") == 8.0
     costs.add("cam", "cam", "known", "linear-d10-e1-perfect", 20.0, 10)
     assert costs.seconds("cam", "cam", "known", "nn-d10-e1-perfect") == 2.0
     costs.add("cam", "cam", "known", "nn-d10-e1-perfect", 30.0, 10)
     assert costs.seconds("cam", "cam", "known", "nn-d10-e1-perfect") == 3.0
-    assert costs.seconds("cam", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(4 * 130 / 30)
+    assert costs.seconds("cam", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(2**1.5 * 130 / 30)
     # A row of its own costs, a dear test here, says more than the other rows of its method on data of this size.
     costs.add("cam-dear", "cam", "known", "nn-d10-e1-perfect", 500.0, 1)
     costs.add("cam", "cam", "known", "nn-d20-e1-perfect", 9.0, 1)
-    assert costs.seconds("cam-dear", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(2000.0)
+    assert costs.seconds("cam-dear", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(2**1.5 * 500.0)
 
 
 def test_recorded_and_finished_cells_are_not_to_be_fitted(store: Store, tmp_path: Path) -> None:
