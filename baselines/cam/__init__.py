@@ -15,8 +15,7 @@ interventions too, as in the paper (Appendix C.2).
 Engines: ``mgcv`` (R's ``gam`` with ``s(x, k = 10)``: thin plate regression splines of 10 functions, GCV) and ``python``
 (:mod:`baselines.cam.additive`: the same splines with the same knots, made once per node and variable instead of once
 per regression; in the search, a candidate's smoothing is chosen with that of the present parents held; a hundred times
-faster). Both use smaller bases
-where there are fewer than 30 rows per possible parent: one function for every 3 of them.
+faster). Both use smaller bases where there are fewer than 30 rows per possible parent: one function for every 3.
 """
 
 from collections.abc import Iterator
