@@ -47,7 +47,7 @@ def test_each_figure_counts_once_and_the_row_as_published_first() -> None:
 
 def test_agreement_counts_standard_errors_on_the_same_data() -> None:
     figures = scored(comparison(shift=1.5), as_published=True)
-    assert "72 figures: 0 (0%) within one standard error, 72 (100%) within two" in agreement(figures)
+    assert "72 figures: 0 (0.0%) within one standard error, 72 (100.0%) within two" in agreement(figures)
     assert "No figure has yet been measured" in agreement(scored(comparison().iloc[:0], as_published=True))
 
 
@@ -107,7 +107,16 @@ def test_the_page_has_all_its_parts(tmp_path: Path) -> None:
                 line.split(" | ") if line.endswith(" | ") else [*line.removesuffix(" |").split(" | "), ""]
             )
             assert published == ours
-    assert "None." not in page(comparison(shift=9.0), *nothing, Store(tmp_path))
+
+
+def test_figures_outside_are_listed_as_published_and_as_they_should_be(tmp_path: Path) -> None:
+    nothing = pd.DataFrame(columns=METRIC_COLUMNS), pd.DataFrame(columns=COST_COLUMNS)
+    both = pd.concat([comparison(("gies",), ("GIES",), 9.0), comparison(("gies-published",), ("GIES",), 3.0)])
+    _, _, outside = page(both, *nothing, Store(tmp_path)).partition("## Outside two standard errors")
+    counted, _, own = outside.partition("Of methods as they should be")
+    assert counted.count("| gies-published |") == own.count("| gies |") == 79
+    assert "| gies |" not in counted
+    assert "| gies-published |" not in own
 
 
 def test_the_picture_has_a_block_per_table_group() -> None:

@@ -393,8 +393,8 @@ def test_failed_fits_make_a_figure_incomplete() -> None:
     comparison = compare(plan_of(SHOWN), metric_frame(rows))
     assert list(comparison["verdict"]) == ["incomplete", "incomplete"]
     _, texts = display(comparison)
-    assert [text[7] for text in texts] == ["1.0 ± 0.0 (9/10)", "– (0/10)"]
-    assert [text[9] for text in texts][1] == ""
+    assert [text[8] for text in texts] == ["1.0 ± 0.0 (9/10)", "– (0/10)"]
+    assert [text[10] for text in texts][1] == ""
 
 
 # --- how it is shown
@@ -411,14 +411,14 @@ def mixed() -> pd.DataFrame:
 def test_the_text_of_a_comparison() -> None:
     header, rows = display(mixed())
     assert all(len(one) == len(header) for one in rows)
-    named = {(one[0], one[4], one[6]): one for one in rows}
+    named = {(one[0], one[4], one[7]): one for one in rows}
     figure = published(**MAIN, method="IGSP", test="gauss", alpha="best", metric="shd")
     star = named["perfect (main)", "IGSP* gauss", "SHD"]
     assert star[1:4] == ["linear", "10", "1"]
-    assert star[5] == "python"
-    assert star[7:9] == ["2.0 ± 0.0", f"{figure['mean']:.1f} ± {figure['std']:.1f}"]
+    assert star[5:7] == ["igsp-gauss", "python"]
+    assert star[8:10] == ["2.0 ± 0.0", f"{figure['mean']:.1f} ± {figure['std']:.1f}"]
     assert "IGSP (alpha=1e-3) gauss" in {one[4] for one in rows}
-    assert named["perfect (sachs)", "IGSP", "F1"][7:] == ["0.50", "0.42", "+0.08", "", "differs"]
+    assert named["perfect (sachs)", "IGSP", "F1"][8:] == ["0.50", "0.42", "+0.08", "", "differs"]
 
 
 def test_a_comparison_keeps_its_text_through_a_file(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_markdown_and_latex_are_well_formed() -> None:
     comparison = mixed()
     lines = [line for line in to_markdown(comparison).splitlines() if line.startswith("|")]
     assert len(lines) == len(comparison) + 2
-    assert {unescaped(line, "|") for line in lines} == {13}
+    assert {unescaped(line, "|") for line in lines} == {14}
     text = to_latex(comparison)
     check_latex(text)
     assert text.count(r" \\") == len(comparison) + 1

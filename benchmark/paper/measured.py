@@ -76,7 +76,7 @@ def agreement(figures: pd.DataFrame) -> str:
     one, two = int((errors <= 1).sum()), int((errors <= AGREEMENT).sum())
     return (
         f"On all ten of the paper's own data sets of a condition, {len(known):,} figures: {one:,} "
-        f"({one / len(known):.0%}) within one standard error, {two:,} ({two / len(known):.0%}) within two."
+        f"({one / len(known):.1%}) within one standard error, {two:,} ({two / len(known):.1%}) within two."
     )
 
 
@@ -162,6 +162,7 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
     figures["wanted"] = np.where(figures["std"].isna(), 1, DATASETS)
     own = scored(comparison, as_published=False).assign(wanted=figures["wanted"])
     outside = comparison[comparison["standard_errors"].abs() > AGREEMENT]
+    counted = pd.MultiIndex.from_frame(outside[[*KEYS, "row"]]).isin(pd.MultiIndex.from_frame(figures[[*KEYS, "row"]]))
     commits = sorted({commit for entry in store.entries.values() for commit in entry.commit.split()})
     fits = sum(entry.fits for entry in store.entries.values())
     hours = sum(entry.cpu_seconds for entry in store.entries.values()) / 3600
@@ -224,9 +225,19 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
         "",
         "## Outside two standard errors",
         "",
-        *(_markdown(*display(outside)) if len(outside) else ["None."]),
+        "Of the figures counted above; [findings.md](findings.md#outside-two-standard-errors) says what was found:",
+        "",
+        *_outside(outside[counted]),
+        "",
+        "Of methods as they should be, where a row as published is counted:",
+        "",
+        *_outside(outside[~counted]),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _outside(figures: pd.DataFrame) -> list[str]:
+    return _markdown(*display(figures)) if len(figures) else ["None."]
 
 
 def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:

@@ -230,7 +230,7 @@ def to_latex(comparison: pd.DataFrame) -> str:
     return "\n".join(
         [
             r"% needs the packages booktabs and longtable",
-            r"\begin{longtable}{llrrlllrrrrl}",
+            r"\begin{longtable}{llrrllllrrrrl}",
             rf"\caption{{{latex_escape(coverage(comparison))}}}\\",
             r"\toprule",
             " & ".join(map(latex_escape, header)) + r" \\",
@@ -246,7 +246,7 @@ def to_latex(comparison: pd.DataFrame) -> str:
 
 def display(comparison: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return the comparison as text: a header and rows."""
-    header = ["Setting", "Data", "Nodes", "e", "Method", "Engine", "Metric", "Ours", "Paper"]
+    header = ["Setting", "Data", "Nodes", "e", "Method", "Row", "Engine", "Metric", "Ours", "Paper"]
     header += ["Difference", "Std. errors", "Verdict"]
     rows = []
     for figure in comparison.to_dict("records"):
@@ -263,6 +263,7 @@ def display(comparison: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
                 str(figure["nodes"]),
                 str(figure["edges_per_node"]),
                 f"{figure['method']}{alpha}{test}",
+                str(figure["row"]),
                 str(figure["engine"]),
                 str(figure["metric"]).upper(),
                 ours,
