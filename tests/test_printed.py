@@ -96,7 +96,9 @@ def test_what_was_not_run_or_failed_says_so() -> None:
     assert gies.startswith("| GIES | **0.6** ± 1.3 (8/10) [0.6 ± 1.3] |")
     assert gies.endswith("| – [53.1 ± 25.8] | – [82.9 ± 84.9] |")
     nothing = printed_values("perfect_linear", pd.DataFrame(columns=COLUMNS))
-    assert "over no data set" in caption(nothing)
+    assert "over no data set per condition" in caption(nothing)
+    assert "mean ± standard deviation over 10 data sets per condition" in caption(values)
+    assert "value on one data set per condition" in caption(values.assign(n=values["n"].where(values["n"].isna(), 1)))
     assert not nothing["best"].any()
 
 

@@ -66,12 +66,13 @@ def caption(values: pd.DataFrame) -> str:
     name = MECHANISM_NAMES[mechanism]
     run = values[values["n"].notna()]
     counts = sorted({int(n) for n in run["n"]})
-    over = f"{' or '.join(map(str, counts))} data set{'' if counts == [1] else 's'}" if counts else "no data set"
+    of = f"mean ± standard deviation over {' or '.join(map(str, counts)) or 'no'} data set{'s' if counts else ''}"
+    shown = "value on one data set" if counts == [1] else of
     conventions = "".join(f", convention `{name}`" for name in dict.fromkeys(run["convention"]))
     truth = ", rows with a star aside (they choose by the truth)" if (values["alpha"] == "best").any() else ""
     return (
-        f"{name[0].upper()}{name[1:]} data, {KINDS[experiment, setting]}: mean ± standard deviation over {over} per "
-        f"condition{conventions}. In grey: the published mean, over {DATASETS}. Bold: best mean of ours{truth}."
+        f"{name[0].upper()}{name[1:]} data, {KINDS[experiment, setting]}: {shown} per condition"
+        f"{conventions}. In grey: the published mean, over {DATASETS}. Bold: best mean of ours{truth}."
     )
 
 
