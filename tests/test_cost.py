@@ -78,7 +78,7 @@ def test_a_plan_says_what_is_left_and_when_it_ends(store: Store, tmp_path: Path)
     running = [line._replace(done=1) for line in lines[:1]]
     assert "50% of the jobs are done, the last one 10 minutes ago" in describe(running, 1, [400.0, 300.0], 1000.0)
     assert summary(plan, recall, tmp_path) == (
-        "Cells: 2 recorded, 0 done, 4 to be fitted (9 fits, about 0.0 core-hours, and 1 rows of unknown cost)"
+        "Cells: 2 recorded, 0 done, 4 to be fitted (9 fits, about 0.0 core-hours, and 1 row of unknown cost)"
     )
 
 

@@ -181,7 +181,7 @@ def summary(plan: Plan, recall: Recall, results: Path) -> str:
     recorded, done, left, fits = (sum(getattr(line, name) for line in lines) for name in Line._fields[2:6])
     unknown = sum(line.hours is None for line in lines)
     known = sum(line.hours or 0.0 for line in lines)
-    more = f", and {unknown} rows of unknown cost" if unknown else ""
+    more = f", and {unknown} row{'s' if unknown > 1 else ''} of unknown cost" if unknown else ""
     return (
         f"Cells: {recorded:,} recorded, {done:,} done, {left:,} to be fitted ({fits:,} fits, about {known:.1f} "
         f"core-hours{more})"
