@@ -101,7 +101,9 @@ def test_the_report_holds_every_table_and_figure(tmp_path: Path) -> None:
         part = section(page, shown.name)
         for table in build_tables(shown, metrics):
             assert f'id="table-{table.name}"' in part
-            assert table.caption.replace("`", "") in part
+            shows, _, more = table.caption.replace("`", "").partition(". ")
+            assert f'id="table-{table.name}">{shows.removesuffix(".")} <a' in part
+            assert f'<p class="muted">{more}</p>' in part or not more
             for kind in ("csv", "tex", "md"):
                 assert f'href="tables/{table.name}.{kind}"' in part
                 assert (tmp_path / "tables" / f"{table.name}.{kind}").exists()
