@@ -149,6 +149,21 @@ def test_every_preset_is_in_the_table() -> None:
     assert {path.stem for path in (ROOT / "presets").glob("*.yaml")} | {"paper"} >= set(PRESETS)
 
 
+def test_the_readme_says_how_near_it_comes_as_the_measured_page_does() -> None:
+    words = " ".join(text_of(README).split())
+    said = re.search(
+        r"([\d,]+) of the paper's 2,087 published figures have an answer; of ([\d,]+) on its own data sets, "
+        r"([\d.]+%) are within one standard error and ([\d.]+%) within two",
+        words,
+    )
+    assert said
+    page = text_of(ROOT / "docs" / "measured-reproduction.md")
+    assert f" {said[1]} of the paper's 2,087 published figures have an answer." in page
+    assert f" {said[2]} figures: " in page
+    assert f"({said[3]}) within one standard error" in page
+    assert f"({said[4]}) within two." in page
+
+
 def test_the_number_of_published_figures() -> None:
     count = f"{len(load_published()):,}"
     for page in (README, ROOT / "docs" / "reproducing-the-paper.md"):
