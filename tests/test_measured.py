@@ -45,6 +45,12 @@ def test_each_figure_counts_once_and_the_row_as_published_first() -> None:
         assert sum(int(number.replace(",", "")) for number in row[2:]) == int(row[1].replace(",", ""))
 
 
+def test_a_row_as_published_on_fewer_data_sets_does_not_hide_a_whole_one() -> None:
+    begun = comparison(("gies-published",), ("GIES",)).assign(n=4, n_ok=4)
+    figures = scored(pd.concat([comparison(("gies",), ("GIES",), 3.0), begun]), as_published=True)
+    assert set(figures.loc[figures["experiment"] == "main", "row"].dropna()) == {"gies"}
+
+
 def test_agreement_counts_standard_errors_on_the_same_data() -> None:
     figures = scored(comparison(shift=1.5), as_published=True)
     assert "72 figures: 0 (0.0%) within one standard error, 72 (100.0%) within two" in agreement(figures)
