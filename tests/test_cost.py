@@ -82,6 +82,13 @@ def test_a_plan_says_what_is_left_and_when_it_ends(store: Store, tmp_path: Path)
     )
 
 
+def test_what_is_not_recorded_is_not_counted_as_recorded_where_nothing_is_fitted(store: Store, tmp_path: Path) -> None:
+    plan = small_plan("only", datasets=3)
+    assert summary(plan, Recall(plan, store), tmp_path) == "Cells: 4 recorded, 2 not; records: only fits nothing"
+    jobs = list(jobs_of(plan, Recall(plan, store), tmp_path))
+    assert {line.recorded for line in lines_of(jobs, unit_costs(store, tmp_path, jobs))} == {2}
+
+
 def test_a_million_fits_are_said_beforehand() -> None:
     assert warning(small_plan()) == ""
     text = warning(small_plan(datasets=300_000))

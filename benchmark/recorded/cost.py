@@ -39,6 +39,7 @@ class Job(NamedTuple):
     row: str
     method: str
     fits: int
+    is_recorded: bool
     is_done: bool
 
 
@@ -93,7 +94,7 @@ def _places(row: str, method: str, targets: str, condition: str) -> list[tuple[t
 
 
 def jobs_of(plan: Plan, recall: Recall, results: Path) -> Iterator[Job]:
-    """Yield each cell of a plan once; one that is recorded has no fits."""
+    """Yield each cell of a plan once; one that is recorded, or that only records could give, has no fits."""
     seen = set()
     for experiment in plan.experiments.values():
         for condition in experiment.conditions:
@@ -102,9 +103,11 @@ def jobs_of(plan: Plan, recall: Recall, results: Path) -> Iterator[Job]:
                     cell = (experiment.targets_of(row), condition.name, index, row.name)
                     if cell not in seen:
                         seen.add(cell)
-                        fits = len(recall.to_fit(*cell))
+                        recalled = recall.recalled(*cell)
+                        fits = len(recalled.rest)
+                        is_recorded = recalled.entry is not None and not fits
                         is_done = fits > 0 and (results / fit_path(*cell)).exists()
-                        yield Job(experiment.name, *cell, row.method.name, fits, is_done)
+                        yield Job(experiment.name, *cell, row.method.name, fits, is_recorded, is_done)
 
 
 def unit_costs(store: Store, results: Path, jobs: list[Job]) -> UnitCosts:
@@ -135,7 +138,7 @@ def lines_of(jobs: list[Job], costs: UnitCosts) -> list[Line]:
         for job in left:
             unit = costs.seconds(job.row, job.method, job.targets, job.condition)
             hours = None if unit is None or hours is None else hours + (unit * job.fits + SECONDS_PER_JOB) / 3600
-        recorded = sum(job.fits == 0 for job in group)
+        recorded = sum(job.is_recorded for job in group)
         done = sum(job.is_done for job in group)
         lines.append(Line(experiment, row, recorded, done, len(left), sum(job.fits for job in left), hours))
     return lines
@@ -179,6 +182,8 @@ def summary(plan: Plan, recall: Recall, results: Path) -> str:
     jobs = list(jobs_of(plan, recall, results))
     lines = lines_of(jobs, unit_costs(store, results, jobs))
     recorded, done, left, fits = (sum(getattr(line, name) for line in lines) for name in Line._fields[2:6])
+    if recall.mode == "only":
+        return f"Cells: {recorded:,} recorded, {len(jobs) - recorded:,} not; records: only fits nothing"
     unknown = sum(line.hours is None for line in lines)
     known = sum(line.hours or 0.0 for line in lines)
     more = f", and {unknown} row{'s' if unknown > 1 else ''} of unknown cost" if unknown else ""
