@@ -171,10 +171,11 @@ class Store:
             entries |= {key: entry_of(json.loads(line), name) for key, line in lines[shard].items()}
         with written_whole(self.folder / INVENTORY) as file:
             file.write(_inventory_text(entries).encode())
-        self._remove_leftovers({entry.shard for entry in entries.values()})
+        Store(self.folder).remove_leftovers()
 
-    def _remove_leftovers(self, shards: set[str]) -> None:
-        """Remove shards that no longer count, and what a writer that was killed has left."""
+    def remove_leftovers(self) -> None:
+        """Remove shards that do not count, and what a writer that was killed has left."""
+        shards = {entry.shard for entry in self.entries.values()}
         for pattern in (f"*/*/*{_SUFFIX}", f"*/*/.*{_SUFFIX}.*", f".{INVENTORY}.*"):
             for path in self.folder.glob(pattern):
                 if str(path.relative_to(self.folder)) not in shards:
