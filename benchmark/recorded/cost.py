@@ -178,12 +178,12 @@ def describe(lines: list[Line], cores: int, finished: list[float], now: float) -
 
 def summary(plan: Plan, recall: Recall, results: Path) -> str:
     """Return in one sentence what a run has to fit."""
-    store = recall.store or Store()
     jobs = list(jobs_of(plan, recall, results))
-    lines = lines_of(jobs, unit_costs(store, results, jobs))
-    recorded, done, left, fits = (sum(getattr(line, name) for line in lines) for name in Line._fields[2:6])
     if recall.mode == "only":
+        recorded = sum(job.is_recorded for job in jobs)
         return f"Cells: {recorded:,} recorded, {len(jobs) - recorded:,} not; records: only fits nothing"
+    lines = lines_of(jobs, unit_costs(recall.store or Store(), results, jobs))
+    recorded, done, left, fits = (sum(getattr(line, name) for line in lines) for name in Line._fields[2:6])
     unknown = sum(line.hours is None for line in lines)
     known = sum(line.hours or 0.0 for line in lines)
     more = f", and {unknown} row{'s' if unknown > 1 else ''} of unknown cost" if unknown else ""

@@ -61,8 +61,6 @@ def pack(plan: Plan, results: Path, store: Store, *, replace: bool = False) -> O
                 changed[key_of(cell)] = cell
         if changed:
             current.write(list(changed.values()))
-        else:
-            current.remove_leftovers()
     return outcome
 
 

@@ -141,12 +141,14 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator["Store"]:
-        """Hold the store for one writer, as it is when nobody else writes."""
+        """Hold the store for one writer, as it is when nobody else writes, without what a kill has left."""
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield Store(self.folder)
+            current = Store(self.folder)
+            current._remove_leftovers(current.entries)
+            yield current
         finally:
             os.close(handle)
 
@@ -171,11 +173,11 @@ class Store:
             entries |= {key: entry_of(json.loads(line), name) for key, line in lines[shard].items()}
         with written_whole(self.folder / INVENTORY) as file:
             file.write(_inventory_text(entries).encode())
-        Store(self.folder).remove_leftovers()
+        self._remove_leftovers(entries)
 
-    def remove_leftovers(self) -> None:
+    def _remove_leftovers(self, entries: dict[Key, Entry]) -> None:
         """Remove shards that do not count, and what a writer that was killed has left."""
-        shards = {entry.shard for entry in self.entries.values()}
+        shards = {entry.shard for entry in entries.values()}
         for pattern in (f"*/*/*{_SUFFIX}", f"*/*/.*{_SUFFIX}.*", f".{INVENTORY}.*"):
             for path in self.folder.glob(pattern):
                 if str(path.relative_to(self.folder)) not in shards:
