@@ -33,8 +33,28 @@ def test_the_cost_of_the_most_similar_fits_is_taken() -> None:
     assert costs.seconds("cam", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(2**1.5 * 130 / 30)
     # A row of its own costs, a dear test here, says more than the other rows of its method on data of this size.
     costs.add("cam-dear", "cam", "known", "nn-d10-e1-perfect", 500.0, 1)
-    costs.add("cam", "cam", "known", "nn-d20-e1-perfect", 9.0, 1)
+    costs.add("cam-other", "cam", "known", "nn-d20-e1-perfect", 9.0, 1)
     assert costs.seconds("cam-dear", "cam", "known", "nn-d20-e1-perfect") == pytest.approx(2**1.5 * 500.0)
+
+
+def test_costs_grow_with_the_number_of_nodes_as_those_of_the_methods_other_rows() -> None:
+    costs = UnitCosts()
+    costs.add("igsp-kci", "igsp", "known", "nn-d10-e1-perfect", 7.0, 10)
+    costs.add("igsp-gauss", "igsp", "known", "nn-d10-e1-perfect", 1.0, 10)
+    costs.add("igsp-gauss", "igsp", "known", "nn-d20-e1-perfect", 8.0, 10)  # the power 3
+    costs.add("igsp-old", "igsp", "known", "nn-d10-e1-perfect", 1.0, 10)
+    costs.add("igsp-old", "igsp", "known", "nn-d20-e1-perfect", 32.0, 10)  # the power 5
+    costs.add("cam", "cam", "known", "nn-d20-e1-perfect", 1.0, 10)
+    assert costs.seconds("igsp-kci", "igsp", "known", "nn-d20-e1-perfect") == pytest.approx(0.7 * 2**4)
+    # The nearest of several sizes counts.
+    assert costs.seconds("igsp-gauss", "igsp", "known", "nn-d40-e1-perfect") == pytest.approx(0.8 * 2**4)
+
+
+def test_fits_that_took_no_time_say_nothing_of_how_costs_grow() -> None:
+    costs = UnitCosts()
+    costs.add("empty", "empty", "known", "nn-d10-e1-perfect", 0.0, 10)
+    costs.add("empty", "empty", "known", "nn-d20-e1-perfect", 1.0, 10)
+    assert costs.seconds("empty", "empty", "known", "nn-d40-e1-perfect") == pytest.approx(0.1 * 2**1.5)
 
 
 def test_recorded_and_finished_cells_are_not_to_be_fitted(store: Store, tmp_path: Path) -> None:

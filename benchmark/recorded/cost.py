@@ -1,11 +1,12 @@
 """What a run will cost, from what its fits cost before: ``python -m benchmark.recorded.cost PRESET``, or ``make plan``.
 
 A fit's cost is that of the recorded or finished fits most like it: of the same row on the same condition, else on data
-of as many nodes, else of the same row at all, else of other rows of its method. Data of another size count by a power
-of the number of nodes. Costs are CPU seconds: one fit uses one core.
+of as many nodes, else of the nearest size of the same row, else of other rows of its method. A cost grows from one size
+to another as those of the method's rows do that are known at both. Costs are CPU seconds: one fit uses one core.
 """
 
 import argparse
+import math
 import os
 import re
 import sys
@@ -26,7 +27,7 @@ SECONDS_PER_JOB = 1.5  # a job's own start, beside its fits
 SECONDS_PER_HOUR = 3600
 MANY_FITS = 1_000_000
 USUAL_NODES = 10  # of data whose name does not say it
-GROWTH = 1.5  # of a cost with the number of nodes: DCDI-G's, recorded, is 1.2 from 2 to 10 nodes and 1.7 from 10 to 20
+USUAL_GROWTH = 1.5  # power of the number of nodes with which a cost grows, where no row of a method tells: DCDI-G's
 
 
 class Job(NamedTuple):
@@ -55,42 +56,73 @@ class Line(NamedTuple):
     hours: float | None  # None: nothing like it was ever fitted
 
 
+class Spent:
+    """CPU seconds and fits of what has something in common, by the number of nodes."""
+
+    def __init__(self) -> None:
+        self._sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+    def add(self, nodes: int, seconds: float, fits: int) -> None:
+        """Take a cell's fits into account."""
+        self._sums[nodes][0] += seconds
+        self._sums[nodes][1] += fits
+
+    def mean(self, nodes: int, growth: float) -> float:
+        """Return the cost of a fit, from the nearest size."""
+        nearest = min(self._sums, key=lambda known: (abs(math.log(known / nodes)), known))
+        seconds, fits = self._sums[nearest]
+        return seconds / fits * (nodes / nearest) ** growth
+
+    def growth(self) -> float | None:
+        """Return the power of the number of nodes by which costs grow from the smallest size to the largest."""
+        first, last = min(self._sums), max(self._sums)
+        costs = self.mean(first, 0.0), self.mean(last, 0.0)
+        return math.log(costs[1] / costs[0]) / math.log(last / first) if last > first and min(costs) > 0 else None
+
+
 class UnitCosts:
     """CPU seconds of a fit, from cells whose cost is known."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._known: dict[tuple[str, ...], Spent] = defaultdict(Spent)
+        self._rows: dict[str, dict[tuple[str, ...], None]] = defaultdict(dict)
 
     def add(self, row: str, method: str, targets: str, condition: str, seconds: float, fits: int) -> None:
         """Take a cell's fits into account."""
-        for place, weight in _places(row, method, targets, condition):
-            self._known[place][0] += seconds / weight
-            self._known[place][1] += fits
+        for place in _places(row, method, targets, condition):
+            self._known[place].add(_nodes(condition), seconds, fits)
+        self._rows[method]["row", row, targets] = None
 
     def seconds(self, row: str, method: str, targets: str, condition: str) -> float | None:
         """Return the mean cost of the fits that are most like one; None where there are none."""
-        for place, weight in _places(row, method, targets, condition):
+        for place in _places(row, method, targets, condition):
             if place in self._known:
-                total, fits = self._known[place]
-                return weight * total / fits
+                return self._known[place].mean(_nodes(condition), self._growth(method))
         return None
 
+    def _growth(self, method: str) -> float:
+        growths = [growth for row in self._rows[method] if (growth := self._known[row].growth()) is not None]
+        return math.fsum(growths) / len(growths) if growths else USUAL_GROWTH
 
-def _places(row: str, method: str, targets: str, condition: str) -> list[tuple[tuple[str, ...], float]]:
-    """Return what a fit's cost depends on, the nearest first, and what it is divided by where sizes are mixed."""
+
+def _places(row: str, method: str, targets: str, condition: str) -> list[tuple[str, ...]]:
+    """Return what fits can have in common with one, the most telling first."""
     parts = condition.split("-")
     size = "-".join(part for part in parts if re.fullmatch(r"[dn]\d+", part))
     density = "-".join(part for part in parts if re.fullmatch(r"[dne]\d+(\.\d+)?", part))
-    nodes = next((int(part[1:]) for part in parts if re.fullmatch(r"d\d+", part)), USUAL_NODES)
     return [
-        (("condition", row, targets, condition), 1.0),
-        (("density", row, targets, density), 1.0),
-        (("size", row, targets, size), 1.0),
-        (("row", row, targets), nodes**GROWTH),
-        (("size", method, targets, size), 1.0),
-        (("size", method, "any", size), 1.0),
-        (("method", method), nodes**GROWTH),
+        ("condition", row, targets, condition),
+        ("density", row, targets, density),
+        ("size", row, targets, size),
+        ("row", row, targets),
+        ("size", method, targets, size),
+        ("size", method, "any", size),
+        ("method", method),
     ]
+
+
+def _nodes(condition: str) -> int:
+    return next((int(part[1:]) for part in condition.split("-") if re.fullmatch(r"d\d+", part)), USUAL_NODES)
 
 
 def jobs_of(plan: Plan, recall: Recall, results: Path) -> Iterator[Job]:
