@@ -133,6 +133,12 @@ class Plan:
                 if known.datasets < condition.datasets:
                     self.conditions[condition.name] = condition
         self.rows = {row.name: row for experiment in self.experiments.values() for row in experiment.rows}
+        self._planned = {
+            (row.name, experiment.targets_of(row), condition.name)
+            for experiment in self.experiments.values()
+            for condition in experiment.conditions
+            for row in experiment.rows
+        }
 
     def _inspect_methods(self) -> dict[str, str]:
         """Return what is wrong with methods that this configuration names, found out in a process of its own."""
@@ -328,6 +334,15 @@ class Plan:
         if not any(fixed.items() <= combination.items() for combination in row.grid(self.seed)):
             values = ", ".join(f"{name}={value}" for name, value in fixed.items())
             raise ConfigError(f"{key}: no combination of its hyperparameters has {values}")
+
+    def row_of(self, targets: str, condition: str, index: str, row: str) -> Row:
+        """Return the row of a cell that was asked for by its path; what no experiment has, nothing has checked."""
+        if (row, targets, condition) not in self._planned:
+            raise ConfigError(
+                f"{fit_path(targets, condition, index, row)}: no experiment of this preset has the row {row!r} on "
+                f"condition {condition!r} with {targets} targets"
+            )
+        return self.rows[row]
 
     def grid(self, row: str, targets: str, condition: str, index: str) -> Grid:
         """Return the combinations of one cell."""

@@ -78,6 +78,19 @@ def test_a_method_that_does_not_support_a_setting(
     assert message.endswith("it supports perfect")
 
 
+def test_a_cell_that_no_experiment_has_is_refused() -> None:
+    plan = Plan(own_configuration())
+    (condition,) = plan.experiments["mine"].conditions
+    name = plan.experiments["mine"].rows[0].name
+    assert plan.row_of("known", condition.name, "00", name) is plan.rows[name]
+    with pytest.raises(ConfigError) as caught:
+        plan.row_of("unknown", condition.name, "00", name)
+    assert str(caught.value) == (
+        f"fits/unknown/{condition.name}/00/{name}.json: no experiment of this preset has the row {name!r} on condition "
+        f"{condition.name!r} with unknown targets"
+    )
+
+
 def test_a_row_may_be_told_what_its_experiment_hides(add_method: Add) -> None:
     add_method(method("narrow", supports=frozenset({"perfect"})))
     config = own_configuration(["empty", "told"])

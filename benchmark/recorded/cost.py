@@ -71,7 +71,7 @@ class Spent:
         """Return the cost of a fit, from the nearest size."""
         nearest = min(self._sums, key=lambda known: (abs(math.log(known / nodes)), known))
         seconds, fits = self._sums[nearest]
-        return seconds / fits * (nodes / nearest) ** growth
+        return seconds / fits * math.pow(nodes / nearest, growth)
 
     def growth(self) -> float | None:
         """Return the power of the number of nodes by which costs grow from the smallest size to the largest."""

@@ -78,7 +78,7 @@ os.environ.update(BENCHMARK_HIDDEN=json.dumps(list(map(str, TRUTHS))))
 
 
 def row_of(wildcards):
-    return PLAN.rows[wildcards.row]
+    return PLAN.row_of(wildcards.targets, wildcards.condition, wildcards.index, wildcards.row)
 
 
 @functools.cache

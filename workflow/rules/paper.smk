@@ -168,8 +168,8 @@ rule fitted_density:
         "../../envs/dcdi.yaml"
     threads: 1
     params:
-        method=lambda wildcards: row_of(wildcards).method.name,
-        selection=lambda wildcards: row_of(wildcards).selection,
+        method=lambda wildcards: PLAN.rows[wildcards.row].method.name,
+        selection=lambda wildcards: PLAN.rows[wildcards.row].selection,
         seed=lambda wildcards: PLAN.fit_seed(wildcards.row, "known", wildcards.condition, "00"),
         source=fingerprint(ROOT / "dcdi", LIBRARY / "selection.py"),
     message:
