@@ -275,19 +275,21 @@ def _engines(metrics: pd.DataFrame) -> str:
     return f"Engines: {', '.join(named)}; otherwise python." if named else "Engine: python."
 
 
+def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lines = [" | ".join(cell.replace("|", r"\|") for cell in row) for row in (header, *rows)]
+    return [f"| {lines[0]} |", "|" + "---|" * len(header), *(f"| {line} |" for line in lines[1:])]
+
+
 def to_markdown(table: Table) -> str:
     """Return a Markdown table under its caption."""
     columns = [f"{head} {metric}" for head, metrics in table.groups for metric in metrics]
-    lines = [table.caption, "", "| Method | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 1)]
+    lines = []
     for section, rows in table.sections.items():
         if len(table.sections) > 1:
-            lines.append(f"| **{section.replace('* ', '', 1)}** |" + " |" * len(columns))
-        lines += [f"| {' | '.join([_markdown_escape(label), *texts])} |" for label, texts in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _markdown_escape(text: str) -> str:
-    return re.sub(r"([*|])", r"\\\1", text)
+            lines.append([f"**{section.replace('* ', '', 1)}**", *[""] * len(columns)])
+        lines += [[label.replace("*", r"\*"), *texts] for label, texts in rows]
+    return "\n".join([table.caption, "", *markdown_table(["Method", *columns], lines)]) + "\n"
 
 
 def to_latex(table: Table) -> str:

@@ -28,6 +28,7 @@ from benchmark.paper.reproduction import (
 )
 from benchmark.paper.untabled import directions, exponents, scaling
 from benchmark.recorded.store import Store
+from benchmark.tables import markdown_table
 
 PAGE = ROOT / "docs" / "measured-reproduction.md"
 PICTURE = ROOT / "docs" / "images" / "measured.png"
@@ -187,18 +188,18 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
         "",
         "## By table",
         "",
-        *_markdown(*scoreboard(figures, "table")),
+        *markdown_table(*scoreboard(figures, "table")),
         "",
         "## By method",
         "",
-        *_markdown(*scoreboard(figures, "method")),
+        *markdown_table(*scoreboard(figures, "method")),
         "",
         "## Differences on the same data",
         "",
         f"Over the conditions of which all {DATASETS} of the paper's own data sets are recorded; positive: ours is "
         "larger.",
         "",
-        *_markdown(*display_differences(comparison)),
+        *markdown_table(*display_differences(comparison)),
         "",
         "## The paper's claims as checks",
         "",
@@ -206,25 +207,25 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
         "tailored to the data where a method has several, and with our rows as the methods should be. A sentence "
         "about all of them must hold in every one, a sentence with “often”, “usually” or “overall” in more than half.",
         "",
-        *_markdown(*claims_table(own)),
+        *markdown_table(*claims_table(own)),
         "",
         "## Two nodes with complex densities",
         "",
         "What the paper says in words (Appendix C.2), on X and DNA data: the edge in its direction (→), none (–) or "
         "reversed (←), with the penalty that the held-out score selects.",
         "",
-        *_markdown(*directions(metrics)),
+        *markdown_table(*directions(metrics)),
         "",
         "## Time and memory against size",
         "",
         "The scalability experiments of Appendix C.3 with its fixed hyperparameters, one core a fit: means over data "
         "sets, the longest fit and the most memory of a process.",
         "",
-        *_markdown(*scaling(metrics, costs)),
+        *markdown_table(*scaling(metrics, costs)),
         "",
         "The exponents of the power laws nearest to all fits of a row:",
         "",
-        *_markdown(*exponents(costs)),
+        *markdown_table(*exponents(costs)),
         "",
         "## Outside two standard errors",
         "",
@@ -240,12 +241,7 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
 
 
 def _outside(figures: pd.DataFrame) -> list[str]:
-    return _markdown(*display(figures)) if len(figures) else ["None."]
-
-
-def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in rows]
+    return markdown_table(*display(figures)) if len(figures) else ["None."]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from benchmark.paper.pieces import PREFIX
 from benchmark.paper.published import DATASETS, load_published
 from benchmark.paper.reproduction import HIGHER_IS_BETTER, KEYS
-from benchmark.tables import MECHANISM_NAMES, METRIC_NAMES, latex_escape
+from benchmark.tables import MECHANISM_NAMES, METRIC_NAMES, latex_escape, markdown_table
 
 ROW = ["method", "test", "alpha"]
 COLUMN = ["nodes", "edges_per_node", "metric"]
@@ -118,12 +118,12 @@ def to_markdown(values: pd.DataFrame) -> str:
         METRIC_NAMES[metric] if not edges else f"{nodes} nodes, e = {edges} {METRIC_NAMES[metric]}"
         for nodes, edges, metric in values[COLUMN].drop_duplicates().itertuples(index=False)
     ]
-    lines = [caption(values).replace("In grey: the published mean", "In brackets: published"), ""]
-    lines += ["| Method | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 1)]
-    for name, row in values.groupby("label", sort=False):
-        cells = [markdown_cell(one) for one in row.to_dict("records")]
-        lines.append("| " + " | ".join([str(name).replace("*", r"\*"), *cells]) + " |")
-    return "\n".join(lines) + "\n"
+    rows = [
+        [str(name).replace("*", r"\*"), *map(markdown_cell, row.to_dict("records"))]
+        for name, row in values.groupby("label", sort=False)
+    ]
+    heading = caption(values).replace("In grey: the published mean", "In brackets: published")
+    return "\n".join([heading, "", *markdown_table(["Method", *columns], rows)]) + "\n"
 
 
 def write_printed(label: str, comparison: pd.DataFrame, folder: Path) -> None:

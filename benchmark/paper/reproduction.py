@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmark.paper.published import DATASETS, drawn_as_published, load_published, tailored_test
 from benchmark.plan import Experiment, Plan
-from benchmark.tables import latex_escape, summarise
+from benchmark.tables import latex_escape, markdown_table, summarise
 
 ROUNDING = 0.05 + 1e-9  # the paper prints one decimal; 3.2 - 3.15 is a little more than 0.05
 F1_ROUNDING = 0.005 + 1e-9  # and two of F1
@@ -214,14 +214,10 @@ def to_markdown(comparison: pd.DataFrame) -> str:
     lines = ["# Comparison with the published figures", "", coverage(comparison), ""]
     if len(differences(comparison)):
         lines += ["## On the paper's own data", "", "Differences to the published means, over all such cells.", ""]
-        lines += [*_markdown(*display_differences(comparison)), "", "## Every figure", ""]
+        lines += [*markdown_table(*display_differences(comparison)), "", "## Every figure", ""]
     if len(comparison):
-        lines += _markdown(*display(comparison))
+        lines += markdown_table(*display(comparison))
     return "\n".join(lines) + "\n"
-
-
-def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]
 
 
 def to_latex(comparison: pd.DataFrame) -> str:
