@@ -150,22 +150,29 @@ def _build(experiment: Experiment, name: str, layout: Layout, metrics: pd.DataFr
             rows.append((GRID, row, "grid", hyperparameters))
         if (own["choice"] == "best_shd").any():
             rows.append((BEST, row, "best_shd", None))
-    values = []
+    values, nothing = [], mine.iloc[:0]
+    by_choice = dict(list(mine.groupby(["row", "choice"])))
+    by_combination = dict(list(mine[mine["choice"] == "grid"].groupby(["row", "hyperparameters"])))
     for section in (SELECTED, CONTROLS, GRID, BEST):
         for _, row, choice, hyperparameters in (entry for entry in rows if entry[0] == section):
-            chosen = mine[(mine["row"] == row.name) & (mine["choice"] == choice)]
-            if hyperparameters is not None:
-                chosen = chosen[chosen["hyperparameters"] == hyperparameters]
+            if hyperparameters is None:
+                chosen = by_choice.get((row.name, choice), nothing)
+            else:
+                chosen = by_combination[row.name, hyperparameters]
             label = {"best_shd": f"{row.label}*", "grid": f"{row.label} ({hyperparameters})"}.get(choice, row.label)
+            engines, combinations = (list(dict.fromkeys(chosen[name])) for name in ("engine", "hyperparameters"))
+            how = combinations[0] if len(combinations) == 1 else "chosen per data set"
+            cells = dict(list(chosen[["condition", "metric", "status", "value"]].groupby(["condition", "metric"])))
             texts = []
             for condition in conditions:
+                convention = condition.simulation.get("convention", "as given")
+                about = condition.name, experiment.setting(condition), convention
                 for metric in shown:
-                    cell = chosen[(chosen["condition"] == condition.name) & (chosen["metric"] == metric)]
-                    summary = summarise(cell)
+                    summary = summarise(cells.get((condition.name, metric), nothing))
                     text = cell_text(*summary, digits=2 if layout.targets else 1)
                     is_part = 0 < summary[-1] < condition.datasets
                     texts.append(f"{text} ({summary[-1]} of {condition.datasets} recorded)" if is_part else text)
-                    values.append(_value_row(section, row, label, chosen, condition, experiment, metric, summary))
+                    values.append((section, row.name, label, ", ".join(engines), how, *about, metric, *summary))
             table.sections.setdefault(section, []).append((label, texts))
     table.values = pd.DataFrame(values, columns=VALUE_COLUMNS)
     published = [] if layout.targets else _published_rows(experiment, conditions, shown)
@@ -199,24 +206,6 @@ def _published_rows(
                 )
         rows.append((f"{method} (paper)", texts))
     return rows
-
-
-def _value_row(
-    section: str,
-    row: Row,
-    label: str,
-    chosen: pd.DataFrame,
-    condition: Condition,
-    experiment: Experiment,
-    metric: str,
-    summary: tuple[float, float, int, int],
-) -> tuple[object, ...]:
-    engines = ", ".join(dict.fromkeys(chosen["engine"]))
-    combinations = list(dict.fromkeys(chosen["hyperparameters"]))
-    hyperparameters = combinations[0] if len(combinations) == 1 else "chosen per data set"
-    convention = condition.simulation.get("convention", "as given")
-    setting = experiment.setting(condition)
-    return section, row.name, label, engines, hyperparameters, condition.name, setting, convention, metric, *summary
 
 
 def heading(condition: Condition, *, n_varies: bool = False) -> str:

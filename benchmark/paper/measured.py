@@ -36,6 +36,14 @@ AS_PUBLISHED = "-published"  # how the rows end that run a method as the paper's
 VERDICTS = ("exact", "agrees", "better", "worse")
 LARGEST = 4  # standard errors, of the colour scale
 BLOCK = ["experiment", "setting"]
+TITLES = {
+    "main": "Main tables, {setting}",
+    "ablation": "Interventional loss, {setting}",
+    "linear_model": "Linear model, {setting}",
+    "uniform_intervention": "Without a mean shift, {setting}",
+    "small_change": "Small changes, {setting}",
+    "sachs": "Flow cytometry (Sachs)",
+}
 ROW = ["method", "test", "alpha"]
 COLUMN = ["mechanism", "nodes", "edges_per_node", "metric"]
 TILE = 0.115  # inches
@@ -96,13 +104,15 @@ def claims_table(figures: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 def picture(figures: pd.DataFrame) -> Figure:
     """Draw every published figure as a tile: its difference in standard errors, grey where it was not run."""
-    blocks = [(" ".join(name).replace("_", " "), part) for name, part in figures.groupby(BLOCK, sort=False)]
+    blocks = list(figures.groupby(BLOCK, sort=False))
+    large = [block for block in blocks if block[0][0] == "main"]
+    others = sorted((block for block in blocks if block[0][0] != "main"), key=lambda block: -_lines(block[1]))
     sides: list[list[tuple[str, pd.DataFrame]]] = [[] for _ in range(SIDES)]
     tops = [0] * SIDES
-    for block in sorted(blocks, key=lambda block: -_lines(block[1])):
+    for name, part in [*large, *others]:
         shortest = tops.index(min(tops))
-        sides[shortest].append(block)
-        tops[shortest] += _lines(block[1]) + GAP
+        sides[shortest].append((TITLES[name[0]].format(setting=name[1]), part))
+        tops[shortest] += _lines(part) + GAP
     wide, tall = SIDES * SIDE_TILES, max(tops) + LEGEND_TILES
     with matplotlib.rc_context({"font.size": 5, "axes.linewidth": 0.4}):
         figure = Figure(figsize=(wide * TILE, tall * TILE))
@@ -155,7 +165,10 @@ def _legend(figure: Figure, wide: int, tall: int) -> None:
     scale = matplotlib.cm.ScalarMappable(TwoSlopeNorm(0, -LARGEST, LARGEST), "RdBu_r")
     figure.colorbar(scale, cax=axes, orientation="horizontal")
     axes.set_title("standard errors from the published mean; red: worse, blue: better", fontsize=5, pad=2)
-    note = "A tile a figure, SHD and SID side by side. Dot: equal to the printed digit. Grey: not run."
+    note = (
+        "A tile a figure, SHD and SID side by side. Dot: equal to the printed digit. Grey: not run.\n"
+        "Sachs is one data set, without a spread: its colours say only which is better."
+    )
     figure.text((LABEL_TILES + SIDE_TILES) / wide, 2.2 / tall, note)
 
 
