@@ -4,6 +4,7 @@ It reads the comparison that ``make paper`` made of them; nothing in the page is
 """
 
 import argparse
+import shutil
 from pathlib import Path
 
 import matplotlib
@@ -32,6 +33,7 @@ from benchmark.tables import markdown_table
 
 PAGE = ROOT / "docs" / "measured-reproduction.md"
 PICTURE = ROOT / "docs" / "images" / "measured.png"
+BOXES = ROOT / "docs" / "images" / "perfect-d10.png"
 AS_PUBLISHED = "-published"  # how the rows end that run a method as the paper's authors did
 VERDICTS = ("exact", "agrees", "better", "worse")
 LARGEST = 4  # standard errors, of the colour scale
@@ -258,7 +260,7 @@ def _outside(figures: pd.DataFrame) -> list[str]:
 
 
 def main() -> None:
-    """Write the page and its picture."""
+    """Write the page and the pictures of it and of the README."""
     parser = argparse.ArgumentParser(prog="python -m benchmark.paper.measured", description=__doc__)
     parser.add_argument("results", type=Path, help="what make paper made: results/recorded")
     options = parser.parse_args()
@@ -266,6 +268,7 @@ def main() -> None:
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     picture(scored(comparison, as_published=True)).savefig(PICTURE, dpi=200, metadata={"Software": None})
     metrics, costs = (pd.read_csv(options.results / f"{name}.csv") for name in ("metrics", "costs"))
+    shutil.copyfile(options.results / "paper" / "fig_results_perfect_10_nodes.png", BOXES)
     PAGE.write_text(page(comparison, metrics, costs, Store()), encoding="utf-8")
 
 
