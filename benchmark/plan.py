@@ -3,6 +3,7 @@
 import difflib
 import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -134,7 +135,7 @@ class Plan:
                     self.conditions[condition.name] = condition
         self.rows = {row.name: row for experiment in self.experiments.values() for row in experiment.rows}
         self._planned = {
-            (row.name, experiment.targets_of(row), condition.name)
+            (experiment.targets_of(row), condition.name, row.name)
             for experiment in self.experiments.values()
             for condition in experiment.conditions
             for row in experiment.rows
@@ -335,9 +336,21 @@ class Plan:
             values = ", ".join(f"{name}={value}" for name, value in fixed.items())
             raise ConfigError(f"{key}: no combination of its hyperparameters has {values}")
 
+    def cells(self) -> Iterator[tuple[Experiment, Condition, str, Row]]:
+        """Yield each cell once, though experiments share some."""
+        seen = set()
+        for experiment in self.experiments.values():
+            for condition in experiment.conditions:
+                for index in condition.indices:
+                    for row in experiment.rows:
+                        cell = (experiment.targets_of(row), condition.name, index, row.name)
+                        if cell not in seen:
+                            seen.add(cell)
+                            yield experiment, condition, index, row
+
     def row_of(self, targets: str, condition: str, index: str, row: str) -> Row:
         """Return the row of a cell that was asked for by its path; what no experiment has, nothing has checked."""
-        if (row, targets, condition) not in self._planned:
+        if (targets, condition, row) not in self._planned:
             raise ConfigError(
                 f"{fit_path(targets, condition, index, row)}: no experiment of this preset has the row {row!r} on "
                 f"condition {condition!r} with {targets} targets"

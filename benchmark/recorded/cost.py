@@ -127,19 +127,13 @@ def _nodes(condition: str) -> int:
 
 def jobs_of(plan: Plan, recall: Recall, results: Path) -> Iterator[Job]:
     """Yield each cell of a plan once; one that is recorded, or that only records could give, has no fits."""
-    seen = set()
-    for experiment in plan.experiments.values():
-        for condition in experiment.conditions:
-            for index in condition.indices:
-                for row in experiment.rows:
-                    cell = (experiment.targets_of(row), condition.name, index, row.name)
-                    if cell not in seen:
-                        seen.add(cell)
-                        recalled = recall.recalled(*cell)
-                        fits = len(recalled.rest)
-                        is_recorded = recalled.entry is not None and not fits
-                        is_done = fits > 0 and (results / fit_path(*cell)).exists()
-                        yield Job(experiment.name, *cell, row.method.name, fits, is_recorded, is_done)
+    for experiment, condition, index, row in plan.cells():
+        cell = (experiment.targets_of(row), condition.name, index, row.name)
+        recalled = recall.recalled(*cell)
+        fits = len(recalled.rest)
+        is_recorded = recalled.entry is not None and not fits
+        is_done = fits > 0 and (results / fit_path(*cell)).exists()
+        yield Job(experiment.name, *cell, row.method.name, fits, is_recorded, is_done)
 
 
 def unit_costs(store: Store, results: Path, jobs: list[Job]) -> UnitCosts:

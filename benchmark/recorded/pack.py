@@ -8,7 +8,6 @@ method: whole, as the held-out scores of two versions must not compete in one se
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ def pack(plan: Plan, results: Path, store: Store, *, replace: bool = False) -> O
     outcome = Outcome()
     with store.writing() as current:
         changed: dict[Key, Cell] = {}
-        for experiment, condition, index, row in _cells(plan):
+        for experiment, condition, index, row in plan.cells():
             path = results / fit_path(experiment.targets_of(row), condition.name, index, row.name)
             if not path.exists():
                 continue
@@ -62,19 +61,6 @@ def pack(plan: Plan, results: Path, store: Store, *, replace: bool = False) -> O
         if changed:
             current.write(list(changed.values()))
     return outcome
-
-
-def _cells(plan: Plan) -> Iterator[tuple[Experiment, Condition, str, Row]]:
-    """Yield each cell of a plan once, though experiments share some."""
-    seen = set()
-    for experiment in plan.experiments.values():
-        for condition in experiment.conditions:
-            for index in condition.indices:
-                for row in experiment.rows:
-                    name = fit_path(experiment.targets_of(row), condition.name, index, row.name)
-                    if name not in seen:
-                        seen.add(name)
-                        yield experiment, condition, index, row
 
 
 def _read_cell(
