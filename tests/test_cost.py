@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.recorded.cost import UnitCosts, describe, jobs_of, lines_of, summary, unit_costs, warning
+from benchmark.recorded.cost import UnitCosts, describe, idle_cores, jobs_of, lines_of, summary, unit_costs, warning
 from benchmark.recorded.pack import pack
 from benchmark.recorded.recall import Recall
 from benchmark.recorded.store import Store
@@ -121,3 +121,13 @@ def test_a_finished_cell_that_cannot_be_read_costs_nothing_else(store: Store, tm
     (tmp_path / CELL).write_text("{", encoding="utf-8")
     plan = small_plan()
     assert "4 done" in summary(plan, Recall(plan), tmp_path)
+
+
+def test_cores_that_the_memory_of_the_fits_leaves_idle_are_said_beforehand() -> None:
+    plan = small_plan(limits={"memory_gb": 4})
+    assert idle_cores(plan, cores=4, memory_mb=16 * 1024, runner_mb=0) == ""
+    text = idle_cores(plan, cores=4, memory_mb=16 * 1024, runner_mb=100)
+    assert "3 fits at a time, not 4" in text
+    assert "limits.memory_gb" in text
+    # A fit is run even where the machine has less than it may use.
+    assert "1 fit at a time, not 2" in idle_cores(plan, cores=2, memory_mb=1024, runner_mb=0)

@@ -401,7 +401,7 @@ def test_a_row_overrides_what_its_method_says() -> None:
     loose, plain = plan.rows["loose"], plan.rows["sortnregress"]
     assert (loose.label, loose.selection, loose.seconds) == ("Loose", {"penalty": 0.5}, 1800)
     assert (plain.label, plain.selection, plain.seconds) == ("Sort-and-regress", "heldout", 360)
-    assert loose.memory_mb == plain.memory_mb == 16 * 1024
+    assert loose.memory_mb == plain.memory_mb == 2 * 1024
     assert plan.grid("loose", "known", "c", "00") == [{"penalty": 0.1}, {"penalty": 0.5}]
     assert len(plan.grid("sortnregress", "known", "c", "00")) == 6
 

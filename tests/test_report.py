@@ -299,7 +299,7 @@ def test_costs_are_sums_over_fits(tmp_path: Path) -> None:
 def test_configuration_and_versions_are_named(tmp_path: Path) -> None:
     page = report(tmp_path, [PERFECT])
     assert "preset: quick" in section(page, "configuration")
-    assert "memory_gb: 4" in section(page, "configuration")
+    assert "memory_gb: 2" in section(page, "configuration")
     versions = section(page, "versions")
     for name in ("Python", "numpy", "pandas", "gadjid", "commit of the fits"):
         assert f'<tr><th scope="row">{name}</th><td>' in versions

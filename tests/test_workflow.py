@@ -246,6 +246,12 @@ def test_a_bad_configuration_is_one_message_before_any_job(project: Project) -> 
     assert not project.results("data").exists()
 
 
+def test_cores_that_stay_idle_for_lack_of_memory_are_said_before_any_job(project: Project) -> None:
+    preset = project.preset(limits={"memory_gb": psutil.virtual_memory().total / 2**30})
+    assert "1 fit at a time, not 2" in project.run(preset, "-n")
+    assert "at a time" not in project.run(preset, "-n", cores=1)
+
+
 @pytest.mark.slow
 def test_the_whole_paper_is_planned_with_one_fit_per_data_set_and_method(project: Project) -> None:
     output = project.run("config.yaml", "-n", "--quiet", "rules")

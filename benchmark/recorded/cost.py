@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmark.config import ConfigError, load_config
 from benchmark.methods import ROOT, MethodError
-from benchmark.plan import Plan, fit_path
+from benchmark.plan import MB_PER_GB, Plan, fit_path
 from benchmark.recorded.recall import Recall
 from benchmark.recorded.store import Store, StoreError
 from benchmark.records import RecordError, read_records
@@ -216,6 +216,19 @@ def summary(plan: Plan, recall: Recall, results: Path) -> str:
     return (
         f"Cells: {recorded:,} recorded, {done:,} done, {left:,} to be fitted ({fits:,} fits, about {known:.1f} "
         f"core-hours{more})"
+    )
+
+
+def idle_cores(plan: Plan, cores: int, memory_mb: float, runner_mb: float) -> str:
+    """Return a warning of cores that stay idle, because memory is set aside for each fit, or nothing."""
+    largest = max(row.memory_mb for row in plan.rows.values())
+    at_once = max(1, int(memory_mb / (largest + runner_mb)))
+    if at_once >= cores:
+        return ""
+    fits = f"{at_once} fit{'s' if at_once > 1 else ''}"
+    return (
+        f"Memory: {memory_mb / MB_PER_GB:.0f} GB hold {fits} at a time, not {cores}: each may use "
+        f"{largest / MB_PER_GB:g} GB. Lower limits.memory_gb to what fits need: costs.csv of a run says it."
     )
 
 

@@ -17,7 +17,7 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from benchmark.config import ConfigError, preset_of
-from benchmark.recorded.cost import summary, warning
+from benchmark.recorded.cost import idle_cores, summary, warning
 from benchmark.plan import Plan, data_path, fit_path
 from benchmark.running.progress import Progress
 from benchmark.recorded.provenance import fingerprint, source_fingerprint
@@ -65,8 +65,11 @@ os.environ.update(
 os.environ.update(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", MPLBACKEND="agg")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(folder_of_compiled_code()))
 os.environ.update(BENCHMARK_RUN_PID=str(os.getpid()))
+IS_ON_CLUSTER = workflow.global_resources["_nodes"].value is not None
+# The processes that look after a fit; a job of a cluster has two Snakemakes of its own beside them.
+RUNNER_MB = 1000 if IS_ON_CLUSTER else 300
 # Fits may use less than their limits, but all of them at once must not exceed this machine's memory.
-if workflow.global_resources["_nodes"].value is None and "mem_mb" not in workflow.global_resources:
+if not IS_ON_CLUSTER and "mem_mb" not in workflow.global_resources:
     workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2**20)
 # A job of SLURM is told "all cores"; where the site does not hide the others, those of the job are fewer.
 if not workflow.is_main_process and (cores_of_job := os.getenv("SLURM_CPUS_PER_TASK")):
@@ -204,4 +207,8 @@ keep_log_in_results()
 
 if workflow.is_main_process:
     logger.info(summary(PLAN, RECALL, Path(RESULTS)))
+    if not IS_ON_CLUSTER and RECALL.mode != "only":
+        cores, memory_mb = (workflow.global_resources[name].value for name in ("_cores", "mem_mb"))
+        if idle := idle_cores(PLAN, cores or 1, memory_mb, RUNNER_MB):
+            logger.warning(idle)
     show_time_left()

@@ -3,8 +3,6 @@ from math import ceil
 EXTERNAL_RULES = sorted({str(row.method.file) for row in PLAN.rows.values() if row.method.fit is None})
 PYTHON_ROWS = [name for name, row in PLAN.rows.items() if row.method.fit is not None]
 
-# The processes that look after a fit; a job of a cluster has two Snakemakes of its own beside them.
-RUNNER_MB = 300 if workflow.global_resources["_nodes"].value is None else 1000
 # A cell that cannot take longer than this shares a job of a cluster with others.
 SHORT_MINUTES = 60
 
