@@ -92,7 +92,8 @@ def boxplots(
             if column == 0:
                 axes.set_ylabel(metric.upper())
         drawn = set(zip(shown["condition"], shown["row"], strict=True))
-        add_legend(figure, experiment, style, diamonds=any(key[:2] in drawn for key in marks))
+        with_values = set(shown.loc[shown["metric"].isin(METRICS) & shown["value"].notna(), "row"])
+        add_legend(figure, experiment, style, with_values, diamonds=any(key[:2] in drawn for key in marks))
         if titled:
             convention = ", ".join(dict.fromkeys(shown["convention"]))
             count = shown["dataset"].nunique()
@@ -114,15 +115,17 @@ def nothing(title: str) -> Figure:
     return figure
 
 
-def add_legend(figure: Figure, experiment: Experiment, style: Mapping[str, Style], *, diamonds: bool = False) -> None:
-    """Name the rows below the panels."""
+def add_legend(
+    figure: Figure, experiment: Experiment, style: Mapping[str, Style], with_values: set[str], *, diamonds: bool
+) -> None:
+    """Name the rows below the panels, with a dash where nothing of a row is in them."""
     handles: list[Patch | Line2D] = [
         Patch(
             facecolor=style[row.name].colour,
             hatch=style[row.name].hatch,
             edgecolor="black",
             linewidth=0.5,
-            label=row.label,
+            label=row.label if row.name in with_values else f"{row.label}: –",
         )
         for row in experiment.rows
     ]

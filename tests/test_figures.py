@@ -201,10 +201,11 @@ def test_drawing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
         assert content.startswith((b"%PDF", b"\x89PNG"))
 
 
-def test_missing_values_leave_a_gap() -> None:
+def test_missing_values_leave_a_gap_and_a_dash_in_the_legend() -> None:
     figure = draw(metrics=metrics_of(SHOWN, missing=("two",)))
     assert all(len(boxes(axes)) == 2 * len(EDGES) for axes in figure.axes)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [by.label for by in ROWS]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["Method one", "Method two: –", "Control"]
 
 
 def test_all_values_missing_is_an_empty_figure(tmp_path: Path) -> None:
