@@ -129,5 +129,7 @@ def test_cores_that_the_memory_of_the_fits_leaves_idle_are_said_beforehand() -> 
     text = idle_cores(plan, cores=4, memory_mb=16 * 1024, runner_mb=100)
     assert "3 fits at a time, not 4" in text
     assert "limits.memory_gb" in text
+    large = small_plan(limits={"memory_gb": 4}, methods={"empty": {"limits": {"memory_gb": 8}}})
+    assert "2 fits of empty at a time, not 4" in idle_cores(large, cores=4, memory_mb=16 * 1024, runner_mb=0)
     # A fit is run even where the machine has less than it may use.
     assert "1 fit at a time, not 2" in idle_cores(plan, cores=2, memory_mb=1024, runner_mb=0)

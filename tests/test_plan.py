@@ -389,6 +389,14 @@ def test_the_published_conditions_are_the_standard_ones() -> None:
 # --- rows and hyperparameters
 
 
+@pytest.mark.parametrize("preset", ["paper", "measured", "small", "figures", "quick"])
+def test_no_cell_can_ask_a_cluster_for_more_than_a_week(preset: str) -> None:
+    plan = Plan(configuration(preset))
+    days = {name: row.seconds * len(row.grid(plan.seed)) / 86_400 for name, row in plan.rows.items()}
+    assert max(days.values()) < 7, days
+    assert max(days.values()) > 0
+
+
 def test_a_row_overrides_what_its_method_says() -> None:
     entry = {
         "method": "sortnregress",

@@ -225,9 +225,10 @@ def idle_cores(plan: Plan, cores: int, memory_mb: float, runner_mb: float) -> st
     at_once = max(1, int(memory_mb / (largest + runner_mb)))
     if at_once >= cores:
         return ""
-    fits = f"{at_once} fit{'s' if at_once > 1 else ''}"
+    rows = [name for name, row in plan.rows.items() if row.memory_mb == largest]
+    fits = f"fit{'s' if at_once > 1 else ''}" + ("" if len(rows) == len(plan.rows) else f" of {', '.join(rows)}")
     return (
-        f"Memory: {memory_mb / MB_PER_GB:.0f} GB hold {fits} at a time, not {cores}: each may use "
+        f"Memory: {memory_mb / MB_PER_GB:.0f} GB hold {at_once} {fits} at a time, not {cores}: each may use "
         f"{largest / MB_PER_GB:g} GB. Lower limits.memory_gb to what fits need: costs.csv of a run says it."
     )
 
