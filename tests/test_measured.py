@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS
-from benchmark.paper.claims import CLAIMS, Answer, answer, highest, lower, lowest
+from benchmark.paper.claims import CLAIMS, Answer, answer, both, highest, lower, lowest
 from benchmark.paper.measured import agreement, page, picture, scoreboard, scored
 from benchmark.paper.published import load_published
 from benchmark.paper.reproduction import COLUMNS, KEYS
@@ -68,6 +68,15 @@ def test_agreement_counts_standard_errors_on_the_same_data() -> None:
         (lowest("a", ("b",)), {"a": 1, "b": 1}, True),
         (highest("a", ("b",)), {"a": 1, "b": 2}, False),
         (highest("a", ("b",)), {"b": 2}, None),
+        (both(lowest("a", ("b",)), lowest("b", ("c",))), {"a": 1, "b": 2, "c": 3}, True),
+        # What is missing leaves a check open only where it could change the answer.
+        (lower(("a", "b"), ("c",)), {"a": 4, "c": 3}, False),
+        (lower(("a", "b"), ("c",)), {"a": 1, "c": 3}, None),
+        (lower(("a", "b"), ("c",), every=False), {"a": 1, "c": 3}, True),
+        (lower(("a", "b"), ("c",), every=False), {"a": 4, "c": 3}, None),
+        (lower(("a", "b"), ("c", "d"), every=False), {"a": 4, "b": 5, "c": 3}, False),
+        (lowest("a", ("b", "c")), {"a": 2, "b": 1}, False),
+        (both(lowest("a", ("b",)), lowest("b", ("c",))), {"b": 3, "c": 2}, False),
     ],
 )
 def test_checks(check: object, means: dict[str, float], expected: bool | None) -> None:
@@ -79,12 +88,12 @@ def test_checks(check: object, means: dict[str, float], expected: bool | None) -
     [
         (Answer(3, 3, 3, "every"), "yes (3 of 3)"),
         (Answer(2, 3, 3, "every"), "no (2 of 3)"),
-        (Answer(2, 2, 3, "every"), "open (2 of 2, 1 not run)"),
-        (Answer(1, 2, 3, "every"), "no (1 of 2, 1 not run)"),
-        (Answer(2, 2, 3, "most"), "yes (2 of 2, 1 not run)"),
-        (Answer(1, 2, 3, "most"), "open (1 of 2, 1 not run)"),
-        (Answer(0, 2, 3, "most"), "no (0 of 2, 1 not run)"),
-        (Answer(0, 0, 3, "most"), "open (nothing run)"),
+        (Answer(2, 2, 3, "every"), "open (2 of 2, 1 open)"),
+        (Answer(1, 2, 3, "every"), "no (1 of 2, 1 open)"),
+        (Answer(2, 2, 3, "most"), "yes (2 of 2, 1 open)"),
+        (Answer(1, 2, 3, "most"), "open (1 of 2, 1 open)"),
+        (Answer(0, 2, 3, "most"), "no (0 of 2, 1 open)"),
+        (Answer(0, 0, 3, "most"), "open (none decided)"),
     ],
 )
 def test_an_answer_stands_only_where_nothing_missing_can_change_it(found: Answer, text: str) -> None:

@@ -1,7 +1,8 @@
 """Sentences of the paper that numbers can decide, each as a check on the published means and on ours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import ge, le, lt
 from typing import Any, Literal
 
 import pandas as pd
@@ -12,6 +13,7 @@ PLACE = ["experiment", "setting", "mechanism", "nodes", "edges_per_node", "metri
 DCDI = ("DCDI-G", "DCDI-DSF")
 
 Means = dict[str, float]  # method -> mean, of one condition and metric
+Check = Callable[[Means], bool | None]  # None: it takes a mean that is missing
 Amount = Literal["every", "most"]
 
 
@@ -30,7 +32,7 @@ class Claim:
     where : dict
         Which published figures it speaks of: column -> values.
     holds : callable
-        Means by method -> whether it holds there; None where a mean that it needs is missing.
+        Means by method -> whether it holds there; None where those that are missing could change it.
     amount : "every" or "most"
         Whether the sentence speaks of all of them or of more than half.
     """
@@ -39,42 +41,45 @@ class Claim:
     quote: str
     check: str
     where: dict[str, tuple[Any, ...]]
-    holds: Callable[[Means], bool | None]
+    holds: Check
     amount: Amount = "every"
 
 
-def lower(left: tuple[str, ...], right: tuple[str, ...], every: bool = True) -> Callable[[Means], bool | None]:
+def lower(left: tuple[str, ...], right: tuple[str, ...], every: bool = True) -> Check:
     """Return a check that each of some methods, or the best of them, has a lower mean than each of the others."""
-
-    def holds(means: Means) -> bool | None:
-        if not {*left, *right} <= set(means):
-            return None
-        worst = max if every else min
-        return worst(means[method] for method in left) < min(means[method] for method in right)
-
-    return holds
+    combined = _all if every else _any
+    return lambda means: combined(_all(_compare(means, one, lt, other) for other in right) for one in left)
 
 
-def lowest(method: str, others: tuple[str, ...]) -> Callable[[Means], bool | None]:
+def lowest(method: str, others: tuple[str, ...]) -> Check:
     """Return a check that a method has the lowest mean, or shares it."""
-
-    def holds(means: Means) -> bool | None:
-        if not {method, *others} <= set(means):
-            return None
-        return means[method] <= min(means[other] for other in others)
-
-    return holds
+    return lambda means: _all(_compare(means, method, le, other) for other in others)
 
 
-def highest(method: str, others: tuple[str, ...]) -> Callable[[Means], bool | None]:
+def highest(method: str, others: tuple[str, ...]) -> Check:
     """Return a check that a method has the highest mean, or shares it."""
+    return lambda means: _all(_compare(means, method, ge, other) for other in others)
 
-    def holds(means: Means) -> bool | None:
-        if not {method, *others} <= set(means):
-            return None
-        return means[method] >= max(means[other] for other in others)
 
-    return holds
+def both(first: Check, second: Check) -> Check:
+    """Return a check that two others hold."""
+    return lambda means: _all((first(means), second(means)))
+
+
+def _compare(means: Means, one: str, relation: Callable[[float, float], bool], other: str) -> bool | None:
+    return relation(means[one], means[other]) if {one, other} <= set(means) else None
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether all hold; one that does not decides it, whatever the unknown ones are."""
+    found = set(answers)
+    return False if False in found else None if None in found else True
+
+
+def _any(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether one holds; one that does decides it, whatever the unknown ones are."""
+    found = set(answers)
+    return True if True in found else None if None in found else False
 
 
 _KNOWN = ("IGSP", "GIES", "CAM")
@@ -157,7 +162,7 @@ CLAIMS = (
         "In terms of SID, they outperform IGSP, but not GIES and CAM",
         "GIES and CAM below DCDI-G and DCDI-DSF, and these below IGSP",
         {"experiment": ("sachs",), "metric": ("sid",)},
-        lambda means: _both(lower(DCDI, ("IGSP",))(means), lower(("GIES", "CAM"), DCDI)(means)),
+        both(lower(DCDI, ("IGSP",)), lower(("GIES", "CAM"), DCDI)),
     ),
     Claim(
         "Appendix C.4, relevance of the score",
@@ -231,8 +236,8 @@ class Answer:
         else:
             yes, no = 2 * self.holds > self.cells, 2 * (self.holds + open_cells) <= self.cells
         answer = "yes" if yes else "no" if no else "open"
-        counted = f"{self.holds} of {self.decided}" if self.decided else "nothing run"
-        more = f", {open_cells} not run" if open_cells and self.decided else ""
+        counted = f"{self.holds} of {self.decided}" if self.decided else "none decided"
+        more = f", {open_cells} open" if open_cells and self.decided else ""
         return f"{answer} ({counted}{more})"
 
 
@@ -258,7 +263,3 @@ def default_rows(figures: pd.DataFrame) -> pd.DataFrame:
     # JCI-PC is published with partial correlations alone, on all data.
     fits = (figures["test"] == "") | (figures["test"] == tailored) | (figures["method"] == "JCI-PC")
     return figures[figures["alpha"].isin(["", DEFAULT_ALPHA]) & fits]
-
-
-def _both(first: bool | None, second: bool | None) -> bool | None:
-    return None if first is None or second is None else first and second

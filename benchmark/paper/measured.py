@@ -220,7 +220,8 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
         "",
         "Each is counted over conditions and metrics (SHD and SID, lower is better), with the cutoff 1e-3 and the test "
         "tailored to the data where a method has several, and with our rows as the methods should be. A sentence "
-        "about all of them must hold in every one, a sentence with “often”, “usually” or “overall” in more than half.",
+        "about all of them must hold in every one, a sentence with “often”, “usually” or “overall” in more than half. "
+        "Where a method is not run, a condition is open, unless the others decide it.",
         "",
         *markdown_table(*claims_table(own)),
         "",
