@@ -1,6 +1,5 @@
 """One colour and hatch per method, the same in every figure of every preset."""
 
-import colorsys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ METHODS = {
     "dcd-no-interv": ("#999933", "||||||"),
 }
 CONTROLS = {"empty": "#F2F2F2", "random": "#D0D0D0", "sortnregress": "#A6A6A6", "r2-sortnregress": "#7C7C7C"}
+OTHERS = ("#EE3377", "#332288", "#FFAABB", "#882255", "#BB5566")  # of methods that are not the paper's
 HATCHES = ("****", "////", "\\\\\\\\", "----", "||||", "...", "xxx")
 SHADES = (0.5, -0.35, 0.75, -0.6, 0.25)  # towards white, or towards black
 
@@ -61,8 +61,7 @@ def method_style(name: str, *, is_control: bool = False) -> Style:
         return Style(CONTROLS.get(name) or matplotlib.colors.to_hex((0.45 + number % 50 / 100,) * 3), "")
     if name in METHODS:
         return Style(*METHODS[name])
-    colour = colorsys.hsv_to_rgb(number % 360 / 360, 0.55, 0.85)
-    return Style(matplotlib.colors.to_hex(colour), HATCHES[number // 360 % len(HATCHES)])
+    return Style(OTHERS[number % len(OTHERS)], HATCHES[number // len(OTHERS) % len(HATCHES)])
 
 
 def _shade(colour: str, amount: float) -> str:

@@ -1,6 +1,7 @@
 """Figures show what the metrics hold: one box per row and place, in colours that mean the same everywhere."""
 
 import itertools
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,13 @@ def test_methods_of_the_paper_are_told_apart_in_colour_and_in_greyscale() -> Non
     brightness = [0.3 * r + 0.59 * g + 0.11 * b for r, g, b in (rgb(look.colour) for look in looks)]
     for one, other in itertools.combinations(range(len(looks)), 2):
         assert looks[one].hatch != looks[other].hatch or abs(brightness[one] - brightness[other]) > 0.15
+
+
+def test_a_method_of_ones_own_has_no_colour_of_the_papers_methods_or_of_a_control() -> None:
+    taken = [rgb(colour) for colour in (*(colour for colour, _ in METHODS.values()), *CONTROLS.values())]
+    for name in ("correlation", *(f"mine-{number}" for number in range(100))):
+        own = rgb(method_style(name).colour)
+        assert all(math.dist(own, colour) > 0.24 for colour in taken), name
 
 
 def test_a_row_looks_the_same_in_every_preset_and_a_variant_is_a_shade_of_its_method() -> None:
