@@ -121,7 +121,7 @@ def test_a_replaced_cell_has_fits_of_one_source(results: Path, store: Store) -> 
 
 def test_a_fit_that_failed_before_gives_way_to_one_that_succeeds(results: Path, finished: Path, store: Store) -> None:
     change(results / CELL, 2, None)
-    pack(small_plan(), results, store)
+    assert f"failed: {CELL}: 1 of 6 fits (too slow)" in pack(small_plan(), results, store).text()
     (entry,) = Store(store.folder).at("known", "linear-d5-e1-perfect-n300", "00", "sortnregress")
     assert (entry.fits, entry.ok) == (6, 5)
     outcome = pack(small_plan(), finished, Store(store.folder))

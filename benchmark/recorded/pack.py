@@ -117,6 +117,10 @@ def _read_cell(
     outcome.counts[done] += 1
     if better:
         outcome.remarks.append(f"extended: {path}: {len(better)} fits succeeded that had failed in the records")
+    failed = [str(record["reason"]) for record in records if record["status"] != "ok"]
+    if failed:
+        reasons = "; ".join(dict.fromkeys(failed))
+        outcome.remarks.append(f"failed: {path}: {len(failed)} of {len(records)} fits ({reasons})")
     origin = data_origin(plan, condition, index, twin=row.method.data == "twin")
     truth = dataset if row.method.data == "own" else Dataset.load(results / data_path(condition.name, index))
     run = {name: value for name, value in provenance.items() if name not in OF_THE_KEY}
