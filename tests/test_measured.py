@@ -145,3 +145,16 @@ def test_the_picture_has_a_block_per_table_group() -> None:
         "Main tables, imperfect",
         "Main tables, unknown",
     ]
+
+
+def test_what_equals_the_printed_digit_without_a_spread_is_counted_and_has_a_dot() -> None:
+    """Sachs is one data set: its figures are equal or differ."""
+    answers = comparison()
+    on_sachs = answers["experiment"] == "sachs"
+    answers.loc[on_sachs, "verdict"] = ["equal", "differs", *["equal"] * 5]
+    figures = scored(answers, as_published=True)
+    header, rows = scoreboard(figures, "table")
+    sachs = dict(zip(header, rows[0], strict=True))
+    assert (sachs["Table"], sachs["Equal"], sachs["Differs"], sachs["Other"]) == ("sachs", "6", "1", "0")
+    drawn = next(axes for axes in picture(figures).axes if axes.get_title(loc="left") == "Flow cytometry (Sachs)")
+    assert len(drawn.lines) == 6

@@ -35,7 +35,7 @@ PAGE = ROOT / "docs" / "measured-reproduction.md"
 PICTURE = ROOT / "docs" / "images" / "measured.png"
 BOXES = ROOT / "docs" / "images" / "perfect-d10.png"
 AS_PUBLISHED = "-published"  # how the rows end that run a method as the paper's authors did
-VERDICTS = ("exact", "agrees", "better", "worse")
+VERDICTS = ("exact", "agrees", "better", "worse", "equal", "differs")
 LARGEST = 4  # standard errors, of the colour scale
 BLOCK = ["experiment", "setting"]
 TITLES = {
@@ -144,7 +144,7 @@ def _block(axes: Axes, title: str, part: pd.DataFrame) -> None:
         if pd.isna(error) and not pd.isna(one["difference"]):
             error = float(np.sign(one["difference"])) * LARGEST / 2 if one["verdict"] == "differs" else 0.0
         tiles[place] = worse * float(np.clip(error, -LARGEST, LARGEST)) if not pd.isna(error) else np.nan
-        if one["verdict"] == "exact":
+        if one["verdict"] in ("exact", "equal"):
             axes.plot(place[1], place[0], ".", color="black", markersize=1.5)
     axes.set_facecolor("#e4e4e4")
     axes.imshow(tiles, cmap="RdBu_r", norm=TwoSlopeNorm(0, -LARGEST, LARGEST), aspect="auto", interpolation="nearest")
@@ -196,8 +196,8 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
         f"answer. {agreement(figures)}",
         "",
         "A figure agrees when its mean is within two standard errors, and is exact when mean and standard deviation "
-        "equal the printed ones. Where a method was also run as its authors ran it, on as many data sets, that row "
-        "is counted here.",
+        "equal the printed ones. Without a spread, as on Sachs, which is one data set, figures are equal or differ. "
+        "Where a method was also run as its authors ran it, on as many data sets, that row is counted here.",
         "",
         "![Every published figure as a tile](images/measured.png)",
         "",
