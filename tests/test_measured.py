@@ -2,7 +2,9 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -122,6 +124,18 @@ def test_the_page_has_all_its_parts(tmp_path: Path) -> None:
                 line.split(" | ") if line.endswith(" | ") else [*line.removesuffix(" |").split(" | "), ""]
             )
             assert published == ours
+
+
+def test_a_figure_on_too_few_data_sets_is_no_answer(tmp_path: Path) -> None:
+    nothing = pd.DataFrame(columns=METRIC_COLUMNS), pd.DataFrame(columns=COST_COLUMNS)
+    begun = comparison()
+    begun.loc[begun["experiment"] == "main", "verdict"] = "too few"
+    answered = len(begun) - int((begun["experiment"] == "main").sum())
+    assert f" {answered} of the paper's 2,087 published figures have" in page(begun, *nothing, Store(tmp_path))
+    drawn = picture(scored(begun, as_published=True))
+    (main,) = [axes for axes in drawn.axes if axes.get_title(loc="left") == "Main tables, perfect"]
+    tiles: Any = main.images[0].get_array()
+    assert np.isnan(tiles.filled(np.nan)).all()
 
 
 def test_figures_outside_are_listed_as_published_and_as_they_should_be(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def _block(axes: Axes, title: str, part: pd.DataFrame) -> None:
     rows = list(part[ROW].drop_duplicates().itertuples(index=False, name=None))
     columns = list(part[COLUMN].drop_duplicates().itertuples(index=False, name=None))
     tiles = np.full((len(rows), len(columns)), np.nan)
-    for one in part.to_dict("records"):
+    for one in part[part["verdict"].isin(VERDICTS)].to_dict("records"):
         place = rows.index(tuple(one[name] for name in ROW)), columns.index(tuple(one[name] for name in COLUMN))
         worse = -1 if one["metric"] in HIGHER_IS_BETTER else 1
         error = one["standard_errors"]
@@ -168,8 +168,9 @@ def _legend(figure: Figure, wide: int, tall: int) -> None:
     figure.colorbar(scale, cax=axes, orientation="horizontal")
     axes.set_title("standard errors from the published mean; red: worse, blue: better", fontsize=5, pad=2)
     note = (
-        "A tile a figure, SHD and SID side by side. Dot: equal to the printed digit. Grey: not run.\n"
-        "Sachs is one data set, without a spread: its colours say only which is better."
+        "A tile a figure, SHD and SID side by side. Dot: equal to the printed digit. Grey: not run,\n"
+        "or not on enough data sets. Sachs is one data set, without a spread:\n"
+        "its colours say only which is better."
     )
     figure.text((LABEL_TILES + SIDE_TILES) / wide, 2.2 / tall, note)
 
@@ -184,7 +185,7 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
     commits = sorted({commit for entry in store.entries.values() for commit in entry.commit.split()})
     fits = sum(entry.fits for entry in store.entries.values())
     hours = sum(entry.cpu_seconds for entry in store.entries.values()) / 3600
-    answered = int(figures["verdict"].notna().sum())
+    answered = int(figures["verdict"].isin(VERDICTS).sum())
     parts = [
         "# Measured reproduction",
         "",
