@@ -23,6 +23,8 @@ from benchmark.paper.reproduction import (
     HIGHER_IS_BETTER,
     KEYS,
     SAME_DATA,
+    VERDICTS,
+    WITHHELD,
     display,
     display_differences,
     read_comparison,
@@ -35,7 +37,7 @@ PAGE = ROOT / "docs" / "measured-reproduction.md"
 PICTURE = ROOT / "docs" / "images" / "measured.png"
 BOXES = ROOT / "docs" / "images" / "perfect-d10.png"
 AS_PUBLISHED = "-published"  # how the rows end that run a method as the paper's authors did
-VERDICTS = ("exact", "agrees", "better", "worse", "equal", "differs")
+JUDGED = [verdict for verdict in VERDICTS if verdict not in WITHHELD]
 LARGEST = 4  # standard errors, of the colour scale
 BLOCK = ["experiment", "setting"]
 TITLES = {
@@ -68,11 +70,11 @@ def scored(comparison: pd.DataFrame, *, as_published: bool) -> pd.DataFrame:
 
 def scoreboard(figures: pd.DataFrame, by: str) -> tuple[list[str], list[list[str]]]:
     """Count verdicts by table or method."""
-    header = [by.capitalize(), "Figures", *(name.capitalize() for name in VERDICTS), "Other", "Not run"]
+    header = [by.capitalize(), "Figures", *(name.capitalize() for name in JUDGED), "Other", "Not run"]
     rows = []
     groups = [(str(name), part) for name, part in figures.groupby(by, sort=False)]
     for name, part in [*groups, ("All", figures)]:
-        counts = [int((part["verdict"] == verdict).sum()) for verdict in VERDICTS]
+        counts = [int((part["verdict"] == verdict).sum()) for verdict in JUDGED]
         absent = int(part["verdict"].isna().sum())
         numbers = [len(part), *counts, len(part) - sum(counts) - absent, absent]
         rows.append([name.removeprefix("tab:"), *(f"{number:,}" for number in numbers)])
@@ -137,13 +139,13 @@ def _block(axes: Axes, title: str, part: pd.DataFrame) -> None:
     rows = list(part[ROW].drop_duplicates().itertuples(index=False, name=None))
     columns = list(part[COLUMN].drop_duplicates().itertuples(index=False, name=None))
     tiles = np.full((len(rows), len(columns)), np.nan)
-    for one in part[part["verdict"].isin(VERDICTS)].to_dict("records"):
+    for one in part[part["verdict"].isin(JUDGED)].to_dict("records"):
         place = rows.index(tuple(one[name] for name in ROW)), columns.index(tuple(one[name] for name in COLUMN))
         worse = -1 if one["metric"] in HIGHER_IS_BETTER else 1
         error = one["standard_errors"]
-        if pd.isna(error) and not pd.isna(one["difference"]):
+        if pd.isna(error):
             error = float(np.sign(one["difference"])) * LARGEST / 2 if one["verdict"] == "differs" else 0.0
-        tiles[place] = worse * float(np.clip(error, -LARGEST, LARGEST)) if not pd.isna(error) else np.nan
+        tiles[place] = worse * float(np.clip(error, -LARGEST, LARGEST))
         if one["verdict"] in ("exact", "equal"):
             axes.plot(place[1], place[0], ".", color="black", markersize=1.5)
     axes.set_facecolor("#e4e4e4")
@@ -185,7 +187,7 @@ def page(comparison: pd.DataFrame, metrics: pd.DataFrame, costs: pd.DataFrame, s
     commits = sorted({commit for entry in store.entries.values() for commit in entry.commit.split()})
     fits = sum(entry.fits for entry in store.entries.values())
     hours = sum(entry.cpu_seconds for entry in store.entries.values()) / 3600
-    answered = int(figures["verdict"].isin(VERDICTS).sum())
+    answered = int(figures["verdict"].isin(JUDGED).sum())
     parts = [
         "# Measured reproduction",
         "",

@@ -26,6 +26,7 @@ VERDICTS = {  # in the order and the words in which they are counted
     "too few": f"on fewer than {FEWEST} data sets",
     "incomplete": "incomplete",
 }
+WITHHELD = ("too few", "incomplete")  # verdicts that withhold judgement
 HIGHER_IS_BETTER = ("f1", "tp")
 KEYS = ["table", "experiment", "setting", "mechanism", "nodes", "edges_per_node", "method", "test", "alpha", "metric"]
 CELL = ["method", "metric", "setting", "mechanism", "nodes", "edges_per_node"]

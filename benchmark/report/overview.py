@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.paper.published import DEFAULT_ALPHA
-from benchmark.paper.reproduction import HIGHER_IS_BETTER
+from benchmark.paper.reproduction import HIGHER_IS_BETTER, WITHHELD
 from benchmark.plan import Plan
 from benchmark.report.results import paper_text
 from benchmark.tables import METRIC_NAMES
@@ -17,7 +17,6 @@ from benchmark.tables import METRIC_NAMES
 MECHANISMS = {"linear": "linear", "anm": "ANM", "nn": "NN", "x": "X", "dna": "DNA"}
 STEPS = (1.0, 2.0, 3.0, 4.0)  # standard errors at which the colour deepens
 WIDEST_ROW = 36  # tiles side by side on a screen of 1,400 pixels: the paper's three main experiments
-PALE = ("incomplete", "too few")  # verdicts that withhold judgement
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,10 @@ def shade(metric: str, errors: float, verdict: str) -> str:
     ('worse-3', 'better-0', 'better-4 pale')
     """
     if math.isnan(errors):
-        return "none pale" if verdict in PALE else verdict.replace(" ", "-")
+        return "none pale" if verdict in WITHHELD else verdict.replace(" ", "-")
     better = (errors > 0) == (metric in HIGHER_IS_BETTER)
     step = sum(abs(errors) > bound for bound in STEPS)
-    return f"{'better' if better else 'worse'}-{step}" + (" pale" if verdict in PALE else "")
+    return f"{'better' if better else 'worse'}-{step}" + (" pale" if verdict in WITHHELD else "")
 
 
 def ours_text(figure: dict[str, Any]) -> str:
