@@ -28,7 +28,10 @@ def planned(results: Path, datasets: int = 3) -> Progress:
         grid = plan.grid(row, "known", CONDITION, "00")
         records = [failed("error", "", combination, seconds, None) for combination in grid]
         write_records(results / fit_path("known", CONDITION, "00", row), records, {})
-    return Progress(plan, Recall(plan, Store(results / "none")), results, cores=2)
+    progress = Progress(plan, Recall(plan, Store(results / "none")), results, cores=2)
+    indices = [f"{number:02d}" for number in range(1, datasets)]
+    progress.expect([("known", CONDITION, index, row) for index in indices for row in ("sortnregress", "empty")])
+    return progress
 
 
 def test_what_is_left_is_weighed_by_its_cost(tmp_path: Path, clock: list[float]) -> None:
@@ -69,3 +72,14 @@ def test_the_line_names_what_runs(tmp_path: Path, clock: list[float]) -> None:
     line = progress.describe()
     assert line.startswith("1 of 4 jobs of fits done, about ")
     assert line.endswith(f"of fitting left; running: sortnregress on {CONDITION}/01")
+
+
+def test_a_run_of_a_few_cells_counts_these_alone(tmp_path: Path, clock: list[float]) -> None:
+    progress = planned(tmp_path)
+    progress.expect([("known", CONDITION, "00", "empty")])  # done, and asked for again by its path
+    assert progress.total == 1
+    assert progress.seconds() == pytest.approx(1 + 1.5)
+    progress.start(1, targets="known", condition=CONDITION, index="00", row="empty")
+    clock[0] += 2.5
+    progress.end(1)
+    assert progress.describe() == "1 of 1 jobs of fits done, all fits are done"

@@ -117,7 +117,7 @@ def test_a_run_from_data_to_report(project: Project) -> None:
 
 def test_a_single_cell_by_its_path(project: Project) -> None:
     cell = "fits/known/linear-d5-e1-perfect-n300/01/empty.json"
-    project.run(project.preset(), "--", cell)
+    assert "1 of 1 jobs of fits done, all fits are done" in project.run(project.preset(), "--", cell)
     made = set(project.results("fits").rglob("*.json"))
     assert made == {project.results(cell)}
 

@@ -1,6 +1,7 @@
 """How long a run will still take, by what fits like its own cost, and which fits are running."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark.plan import Plan
@@ -24,16 +25,23 @@ class Progress:
         costs = unit_costs(recall.store or Store(), results, jobs)
         known: dict[Cell, float | None] = {}
         for job in jobs:
-            if job.fits and not job.is_done:
+            if job.fits:
                 unit = costs.seconds(job.row, job.method, job.targets, job.condition)
                 cell = (job.targets, job.condition, job.dataset, job.row)
                 known[cell] = None if unit is None else unit * job.fits + SECONDS_PER_JOB
         values = [seconds for seconds in known.values() if seconds is not None]
-        typical = sum(values) / len(values) if values else SECONDS_PER_JOB
-        self.left = {cell: typical if seconds is None else seconds for cell, seconds in known.items()}
-        self.total, self.cores = len(self.left), cores
+        self._typical = sum(values) / len(values) if values else SECONDS_PER_JOB
+        self._costs = {cell: self._typical if seconds is None else seconds for cell, seconds in known.items()}
+        self._cores = cores
         self._running: dict[int, tuple[Cell, float]] = {}
         self._spent, self._expected = 0.0, 0.0
+        self.left: dict[Cell, float] = {}
+        self.total = 0
+
+    def expect(self, cells: Iterable[Cell]) -> None:
+        """Take note of the jobs that a run has: of a whole preset, or of the few that somebody asked for."""
+        self.left = {cell: self._costs.get(cell, self._typical) for cell in cells}
+        self.total = len(self.left)
 
     def start(self, number: int, *, targets: str, condition: str, index: str, row: str) -> None:
         """Take note of a job that has started."""
@@ -52,7 +60,7 @@ class Progress:
         """Return the time that the fits left will take on all cores."""
         pace = self._spent / self._expected if self._expected > 0 else 1.0
         longest = max(self.left.values(), default=0.0)
-        return pace * max(sum(self.left.values()) / self.cores, longest)
+        return pace * max(sum(self.left.values()) / self._cores, longest)
 
     def describe(self) -> str:
         """Return a line about what is done, what is left and what is running."""

@@ -192,10 +192,16 @@ def show_time_left():
     available = (workflow.global_resources[name].value for name in ("_nodes", "_cores"))  # jobs of a cluster, or cores
     progress = Progress(PLAN, RECALL, Path(RESULTS), next(filter(None, available), 1))
 
+    def is_fit(job):
+        return str(next(iter(job.output), "")).startswith("fits/")
+
     class TimeLeft(logging.Handler):
         def emit(self, record):
             event = getattr(record, "event", None)
-            if event == LogEvent.JOB_INFO and str(next(iter(record.output), "")).startswith("fits/"):
+            if event == LogEvent.RUN_INFO:
+                fits = (job.wildcards_dict for job in workflow.dag.needrun_jobs() if is_fit(job))
+                progress.expect(tuple(fit[name] for name in ("targets", "condition", "index", "row")) for fit in fits)
+            elif event == LogEvent.JOB_INFO and is_fit(record):
                 progress.start(record.jobid, **record.wildcards)
             elif event == LogEvent.JOB_FINISHED and progress.end(record.job_id):
                 logger.info(progress.describe())
