@@ -280,6 +280,20 @@ def test_combinations_that_failed_alike_are_one_line(tmp_path: Path) -> None:
     assert part.count(">40 of 50</td>") == len(cost_rows(PERFECT))
 
 
+def test_recorded_data_sets_of_one_shard_are_fits_of_their_own(tmp_path: Path) -> None:
+    shard = "records/known/linear-d10-e1-perfect/one-0123456789abcdef.jsonl.xz"
+    costs = cost_rows(PERFECT, path=shard, recorded="0123456789ab", row="one", seconds=1800.0)
+    costs = [one for one in costs if one["condition"] == PLACE.name][: len(PLACE.indices)]
+    costs = [one | {"dataset": index} for one, index in zip(costs, PLACE.indices, strict=True)]
+    costs[1] |= {"status": "error", "reason": "singular"}
+    page = report(tmp_path, [PERFECT], costs)
+    assert "<dt>fits</dt><dd>2</dd>" in page
+    assert "<dt>hours of fitting</dt><dd>1.00</dd>" in page
+    part = section(page, "failures")
+    assert f"<td><code>{shard}</code>, data set 01</td>" in part  # the records keep no log to lead to
+    assert ">1 of 1</td>" in part
+
+
 def test_fits_without_costs_are_no_nan(tmp_path: Path) -> None:
     # An external program need not say what a fit cost.
     page = report(tmp_path, [PERFECT], cost_rows(PERFECT, seconds=None, peak_memory_mb=None))

@@ -8,11 +8,12 @@ import pandas as pd
 from benchmark.evaluation import read_table
 
 SECTION = "Failed fits"
+CELL = ["path", "dataset"]  # a shard of the records is one path for all of its data sets
 
 
 def unique_fits(costs: pd.DataFrame) -> pd.DataFrame:
     """Return each fit once, also where several experiments share it."""
-    return costs.drop_duplicates(["path", "hyperparameters"])
+    return costs.drop_duplicates([*CELL, "hyperparameters"])
 
 
 def count_failures(fits: pd.DataFrame) -> dict[str, int]:
@@ -37,16 +38,17 @@ def failure_line(results: Path) -> str:
 def failure_rows(fits: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the failed fits; combinations of one cell that failed alike are one row."""
     failed = fits[fits["status"] != "ok"]
-    totals = fits.groupby("path").size()
+    totals = fits.groupby(CELL).size()
     return [
         {
             "path": path,
-            "log": f"logs/{path.removesuffix('.json')}.log",
+            "dataset": dataset,
+            "log": f"logs/{path.removesuffix('.json')}.log" if path.startswith("fits/") else None,
             "status": status,
             "reason": reason,
             "hyperparameters": same["hyperparameters"].iloc[0],
             "count": len(same),
-            "of": int(totals[path]),
+            "of": int(totals[path, dataset]),
         }
-        for (path, status, reason), same in failed.groupby(["path", "status", "reason"], sort=False)
+        for (path, dataset, status, reason), same in failed.groupby([*CELL, "status", "reason"], sort=False)
     ]
