@@ -11,15 +11,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmark.dataset import Fit
+from benchmark.plan import data_path, fit_path
 from benchmark.recorded.pack import pack
 from benchmark.recorded.provenance import source_fingerprint
 from benchmark.recorded.store import INVENTORY, Store, StoreError
+from benchmark.simulate import simulate
 from tests.project import ROOT
-from tests.runs import CELL, change, finish, small_plan
+from tests.runs import CELL, change, finish, finish_cell, small_plan
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +150,25 @@ def test_a_cell_whose_data_have_changed_is_left_out(results: Path, store: Store)
     outcome = pack(small_plan(), results, store)
     assert outcome.counts == {"added": 2, "left out": 2}
     assert "the data set has changed since" in outcome.text()
+
+
+def test_a_cell_of_observational_twins_needs_the_data_set_with_the_truth(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small_plan(rows=("dcd-no-interv",), datasets=1)
+    ((name, condition),) = plan.conditions.items()
+    monkeypatch.setattr("tests.runs.run_grid", lambda method, data, seed, grid: [Fit(np.zeros((5, 5)))] * len(grid))
+    twin = simulate(**(condition.simulation | {"intervention": "none"}), seed=1)
+    twin.save(tmp_path / data_path(name, "00", "twin"))
+    cell = ("known", name, "00")
+    finish_cell(plan, tmp_path, twin, "dcd-no-interv", cell, plan.grid("dcd-no-interv", *cell))
+    outcome = pack(plan, tmp_path, store)
+    assert outcome.counts == {"left out": 1}
+    assert (
+        f"{fit_path(*cell, 'dcd-no-interv')}: {tmp_path / data_path(name, '00')}: there is no such file"
+        in outcome.text()
+    )
+    assert "ask Snakemake for it" in outcome.text()
 
 
 def test_records_without_provenance_are_left_out(results: Path, store: Store) -> None:
@@ -288,6 +311,8 @@ def test_what_a_kill_has_left_is_removed_by_a_packing_that_adds_nothing(finished
 KILLED = """
 import sys
 from pathlib import Path
+from benchmark.dataset import Fit
+from benchmark.plan import data_path, fit_path
 from benchmark.recorded.pack import pack
 from benchmark.recorded.store import Store
 from tests.runs import small_plan

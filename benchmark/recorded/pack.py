@@ -35,6 +35,11 @@ class Outcome:
     counts: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
 
+    def leave_out(self, reason: str) -> None:
+        """Count a cell that cannot be packed."""
+        self.counts["left out"] += 1
+        self.remarks.append(f"left out: {reason}")
+
     def text(self) -> str:
         """Return it as lines."""
         counted = ", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()))
@@ -47,14 +52,16 @@ def pack(plan: Plan, results: Path, store: Store, *, replace: bool = False) -> O
     with store.writing() as current:
         changed: dict[Key, Cell] = {}
         for experiment, condition, index, row in plan.cells():
-            path = results / fit_path(experiment.targets_of(row), condition.name, index, row.name)
-            if not path.exists():
+            path = fit_path(experiment.targets_of(row), condition.name, index, row.name)
+            if not (results / path).exists():
                 continue
             try:
                 cell = _read_cell(plan, results, experiment, condition, index, row, current, replace, outcome)
-            except (RecordError, DatasetError) as error:
-                outcome.counts["left out"] += 1
-                outcome.remarks.append(f"left out: {error}")
+            except RecordError as error:
+                outcome.leave_out(str(error))
+                continue
+            except DatasetError as error:
+                outcome.leave_out(f"{path}: {error}; ask Snakemake for it, then pack again")
                 continue
             if cell is not None:
                 changed[key_of(cell)] = cell
@@ -112,6 +119,7 @@ def _read_cell(
     shown_data = dataset.blind(hide_targets=experiment.targets_of(row) == "unknown")
     if data_fingerprint(shown_data) != key.data:
         raise RecordError(f"{results / path}: the data set has changed since; run this cell again")
+    truth = dataset if row.method.data == "own" else Dataset.load(results / data_path(condition.name, index))
     if str(provenance["commit"]).endswith("+"):
         outcome.counts["from sources that are not committed"] += 1
     outcome.counts[done] += 1
@@ -122,7 +130,6 @@ def _read_cell(
         reasons = "; ".join(dict.fromkeys(failed))
         outcome.remarks.append(f"failed: {path}: {len(failed)} of {len(records)} fits ({reasons})")
     origin = data_origin(plan, condition, index, twin=row.method.data == "twin")
-    truth = dataset if row.method.data == "own" else Dataset.load(results / data_path(condition.name, index))
     run = {name: value for name, value in provenance.items() if name not in OF_THE_KEY}
     runs = list(known["runs"]) if known is not None else []
     if run not in runs:
