@@ -157,7 +157,8 @@ def test_a_cell_of_observational_twins_needs_the_data_set_with_the_truth(
 ) -> None:
     plan = small_plan(rows=("dcd-no-interv",), datasets=1)
     ((name, condition),) = plan.conditions.items()
-    monkeypatch.setattr("tests.runs.run_grid", lambda method, data, seed, grid: [Fit(np.zeros((5, 5)))] * len(grid))
+    nothing = Fit(np.zeros((5, 5), np.int8))
+    monkeypatch.setattr("tests.runs.run_grid", lambda method, data, seed, grid: [nothing] * len(grid))
     twin = simulate(**(condition.simulation | {"intervention": "none"}), seed=1)
     twin.save(tmp_path / data_path(name, "00", "twin"))
     cell = ("known", name, "00")
