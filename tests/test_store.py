@@ -312,8 +312,6 @@ def test_what_a_kill_has_left_is_removed_by_a_packing_that_adds_nothing(finished
 KILLED = """
 import sys
 from pathlib import Path
-from benchmark.dataset import Fit
-from benchmark.plan import data_path, fit_path
 from benchmark.recorded.pack import pack
 from benchmark.recorded.store import Store
 from tests.runs import small_plan
