@@ -348,6 +348,17 @@ class Plan:
                             seen.add(cell)
                             yield experiment, condition, index, row
 
+    def part(self, experiment: str, condition: str | None) -> Experiment:
+        """Return an experiment, or as much of it as one condition has."""
+        whole = self.experiments[experiment]
+        if condition is None:
+            return whole
+        conditions = tuple(each for each in whole.conditions if each.name == condition)
+        if not conditions:
+            there_are = ", ".join(each.name for each in whole.conditions)
+            raise ConfigError(f"experiment {experiment!r} has no condition {condition!r}; it has {there_are}")
+        return replace(whole, conditions=conditions)
+
     def row_of(self, targets: str, condition: str, index: str, row: str) -> Row:
         """Return the row of a cell that was asked for by its path; what no experiment has, nothing has checked."""
         if (targets, condition, row) not in self._planned:

@@ -105,9 +105,10 @@ def test_every_cell_that_the_readme_shows_is_one_of_the_quick_preset() -> None:
     shown_cells = set(re.findall(r"\b(?:fits|data)/[\w./-]+\.(?:json|npz)", text_of(README)))
     assert shown_cells
     assert shown_cells <= cells
-    tables = set(re.findall(r"\bmetrics/([\w.-]+)\.csv", text_of(README)))
-    assert tables
-    assert tables <= set(plan.experiments)
+    tables = re.findall(r"\bmetrics/(\w+)(?:/([\w.-]+))?\.csv", text_of(README))
+    assert {bool(condition) for _, condition in tables} == {False, True}
+    for experiment, condition in tables:
+        assert plan.part(experiment, condition or None).conditions
     explained = re.search(
         r"`fits/(\w+)/(\w+)-d(\d+)-e(\d+)-(\w+)/(\d+)/(\w+)\.json` reads: (.*?)\.", text_of(README), re.S
     )

@@ -91,6 +91,17 @@ def test_a_cell_that_no_experiment_has_is_refused() -> None:
     )
 
 
+def test_a_condition_that_an_experiment_lacks_is_refused() -> None:
+    plan = Plan(own_configuration())
+    experiment = plan.experiments["mine"]
+    (condition,) = experiment.conditions
+    assert plan.part("mine", None) is experiment
+    assert plan.part("mine", condition.name) == experiment
+    with pytest.raises(ConfigError) as caught:
+        plan.part("mine", "sachs")
+    assert str(caught.value) == f"experiment 'mine' has no condition 'sachs'; it has {condition.name}"
+
+
 def test_a_row_may_be_told_what_its_experiment_hides(add_method: Add) -> None:
     add_method(method("narrow", supports=frozenset({"perfect"})))
     config = own_configuration(["empty", "told"])

@@ -122,6 +122,18 @@ def test_a_single_cell_by_its_path(project: Project) -> None:
     assert made == {project.results(cell)}
 
 
+def test_a_single_condition_of_an_experiment(project: Project) -> None:
+    data = {"mechanism": "linear", "nodes": 5, "edges_per_node": [1, 2], "n": 300}
+    preset = project.preset(experiments={"perfect": {"data": data, "methods": ["empty"]}})
+    sparse, dense = (f"linear-d5-e{e}-perfect-n300" for e in (1, 2))
+    project.run(preset, "--", f"metrics/perfect/{sparse}.csv")
+    assert {path.parent.parent.name for path in project.results("fits").rglob("*.json")} == {sparse}
+    project.run(preset, "--", "metrics/perfect.csv")
+    alone, whole = (pd.read_csv(project.results(f"metrics/{name}.csv")) for name in (f"perfect/{sparse}", "perfect"))
+    assert set(whole["condition"]) == {sparse, dense}
+    pd.testing.assert_frame_equal(alone, whole[whole["condition"] == sparse].reset_index(drop=True))
+
+
 def test_the_readme_method_appears_everywhere(project: Project, readme_files: dict[str, str]) -> None:
     files = readme_files
     assert set(files) == {"baselines/correlation.py", "presets/mine.yaml", "presets/beside.yaml"}

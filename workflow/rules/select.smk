@@ -1,6 +1,11 @@
+def asked_for(wildcards):
+    """The experiment of some files, or its part on their condition."""
+    return PLAN.part(wildcards.experiment, wildcards.get("condition"))
+
+
 rule evaluate:
     input:
-        lambda wildcards: data_and_fits([PLAN.experiments[wildcards.experiment]]),
+        lambda wildcards: data_and_fits([asked_for(wildcards)]),
     output:
         metrics="metrics/{experiment}.csv",
         costs="metrics/{experiment}.costs.csv",
@@ -9,13 +14,12 @@ rule evaluate:
         "logs/metrics/{experiment}.log",
     wildcard_constraints:
         experiment="|".join(PLAN.experiments),
+        condition="|".join(map(re.escape, PLAN.conditions)),
     conda:
         "../../envs/benchmark.yaml"
     params:
-        rows=lambda wildcards: [
-            (row.name, row.label, row.selection) for row in PLAN.experiments[wildcards.experiment].rows
-        ],
-        recorded=lambda wildcards: RECALL.fingerprint([PLAN.experiments[wildcards.experiment]]),
+        rows=lambda wildcards: [(row.name, row.label, row.selection) for row in asked_for(wildcards).rows],
+        recorded=lambda wildcards: RECALL.fingerprint([asked_for(wildcards)]),
         source=fingerprint(
             *(LIBRARY / f"{name}.py" for name in ("evaluation", "recorded/recall", "selection", "metrics", "graphs"))
         ),
@@ -23,6 +27,18 @@ rule evaluate:
         "Select hyperparameters and measure: {wildcards.experiment}"
     script:
         "../scripts/evaluate.py"
+
+
+# A condition of a long experiment by itself; nothing else needs these files.
+use rule evaluate as evaluate_condition with:
+    output:
+        metrics="metrics/{experiment}/{condition}.csv",
+        costs="metrics/{experiment}/{condition}.costs.csv",
+        edges="graphs/{experiment}/{condition}.csv",
+    log:
+        "logs/metrics/{experiment}/{condition}.log",
+    message:
+        "Select hyperparameters and measure: {wildcards.experiment} on {wildcards.condition}"
 
 
 localrules:

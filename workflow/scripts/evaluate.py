@@ -13,7 +13,8 @@ from benchmark.running.plain import describe_error
 
 with logged(snakemake.log[0], f"evaluate {snakemake.wildcards.experiment}"):
     plan = Plan(snakemake.config)
-    experiment, recall = plan.experiments[snakemake.wildcards.experiment], Recall(plan)
+    experiment = plan.part(snakemake.wildcards.experiment, snakemake.wildcards.get("condition"))
+    recall = Recall(plan)
     try:
         metrics, costs = evaluate(experiment, Path(), recall)
     except StoreError:
