@@ -1,11 +1,11 @@
-"""What the paper says without a table: directions on two nodes, and how cost grows with size."""
+"""What the paper says without a table: directions on two nodes, learned targets, and how cost grows with size."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmark.evaluation import COST_COLUMNS, METRIC_COLUMNS
-from benchmark.paper.untabled import directions, exponents, scaling
+from benchmark.paper.untabled import directions, exponents, hidden_targets, scaling
 
 
 def metric_rows(**values: object) -> pd.DataFrame:
@@ -40,6 +40,28 @@ def test_directions_are_counted_and_shown_data_set_by_data_set() -> None:
         "None": "1",
         "Reversed": "1",
         "Data sets in order": "→ – ← →",
+    }
+
+
+def test_found_targets_are_averaged_over_data_sets_each_counted_once() -> None:
+    place = {"mechanism": "nn", "nodes": 10, "edges_per_node": 4.0, "setting": "unknown"}
+    shares = {"dcdi-g-unknown": [(1.0, 0.5)] * 5 + [(0.5, 0.25)] * 5, "ut-igsp-gauss": [(np.nan, 0.0), (0.25, 1.0)]}
+    rows = [
+        metric_rows(**place, experiment=experiment, row=row, dataset=f"{index:02d}", metric=metric, value=value)
+        for row, pairs in shares.items()
+        for index, pair in enumerate(pairs)
+        for metric, value in zip(("target_precision", "target_recall"), pair, strict=True)
+        for experiment in ("unknown", "ablation_unknown")
+    ]
+    known = metric_rows(**place | {"setting": "perfect"}, row="cam", dataset="00", metric="target_recall", value=1.0)
+    sparse = metric_rows(**place | {"edges_per_node": 1.0}, row="ut-igsp-gauss", dataset="00", metric="shd", value=1.0)
+    header, (row,) = hidden_targets(pd.concat([*rows, known, sparse]))
+    assert dict(zip(header, row, strict=True)) == {
+        "Data": "nn",
+        "Nodes": "10",
+        "e": "4",
+        "dcdi-g-unknown": "0.75 / 0.38",
+        "ut-igsp-gauss": "0.25 / 0.50 (2 data sets)",
     }
 
 

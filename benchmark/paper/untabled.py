@@ -1,9 +1,14 @@
-"""What the paper reports in words or curves instead of tables: directions of two-node graphs, cost against size."""
+"""What the paper reports in words, pictures or curves instead of tables.
+
+Directions of two-node graphs, targets that were learned, cost against size.
+"""
 
 import numpy as np
 import pandas as pd
 
 from benchmark.methods import available, load_method
+from benchmark.paper.published import DATASETS
+from benchmark.tables import SHARES
 
 SIGNS = {"right": "→", "none": "–", "reversed": "←"}
 SIZES = {"number_of_examples": "n", "number_of_variables": "nodes"}  # experiment -> the size that it varies
@@ -26,6 +31,29 @@ def directions(metrics: pd.DataFrame) -> Table:
 
 def _direction(right: float, reversed_: float) -> str:
     return "right" if right else "reversed" if reversed_ else "none"
+
+
+def hidden_targets(metrics: pd.DataFrame) -> Table:
+    """Return how well each row found hidden targets, by condition: means of precision and recall over data sets."""
+    place = ["mechanism", "nodes", "edges_per_node"]
+    shown = metrics[(metrics["setting"] == "unknown") & (metrics["choice"] == "selected")]
+    shown = shown[shown["metric"].isin(SHARES)].drop_duplicates([*place, "dataset", "row", "metric"])
+    cells = {key: _shares(cell) for key, cell in shown.groupby([*place, "row"], sort=False)}
+    rows = list(dict.fromkeys(row for *_, row in cells))
+    places = list(dict.fromkeys(key[:-1] for key in cells))
+    header = ["Data", "Nodes", "e", *rows]
+    return header, [
+        [mechanism, str(nodes), f"{edges:g}", *(cells.get((mechanism, nodes, edges, row), "–") for row in rows)]
+        for mechanism, nodes, edges in places
+    ]
+
+
+def _shares(cell: pd.DataFrame) -> str:
+    """Write precision and recall; precision is that of the data sets on which a target was named."""
+    means = cell.groupby("metric")["value"].mean()
+    datasets = cell["dataset"].nunique()
+    few = "" if datasets == DATASETS else f" ({datasets} data sets)"
+    return " / ".join(f"{means[share]:.2f}" for share in SHARES) + few
 
 
 def scaling(metrics: pd.DataFrame, costs: pd.DataFrame) -> Table:
