@@ -45,7 +45,11 @@ def test_directions_are_counted_and_shown_data_set_by_data_set() -> None:
 
 def test_found_targets_are_averaged_over_data_sets_each_counted_once() -> None:
     place = {"mechanism": "nn", "nodes": 10, "edges_per_node": 4.0, "setting": "unknown"}
-    shares = {"dcdi-g-unknown": [(1.0, 0.5)] * 5 + [(0.5, 0.25)] * 5, "ut-igsp-gauss": [(np.nan, 0.0), (0.25, 1.0)]}
+    shares = {
+        "dcdi-g-unknown": [(1.0, 0.5)] * 5 + [(0.5, 0.25)] * 5,
+        "ut-igsp-gauss": [(np.nan, 0.0), (0.25, 1.0)],
+        "jci-pc": [(np.nan, 0.0)] * 10,
+    }
     rows = [
         metric_rows(**place, experiment=experiment, row=row, dataset=f"{index:02d}", metric=metric, value=value)
         for row, pairs in shares.items()
@@ -62,6 +66,7 @@ def test_found_targets_are_averaged_over_data_sets_each_counted_once() -> None:
         "e": "4",
         "dcdi-g-unknown": "0.75 / 0.38",
         "ut-igsp-gauss": "0.25 / 0.50 (2 data sets)",
+        "jci-pc": "– / 0.00",
     }
 
 

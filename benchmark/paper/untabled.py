@@ -53,7 +53,7 @@ def _shares(cell: pd.DataFrame) -> str:
     means = cell.groupby("metric")["value"].mean()
     datasets = cell["dataset"].nunique()
     few = "" if datasets == DATASETS else f" ({datasets} data sets)"
-    return " / ".join(f"{means[share]:.2f}" for share in SHARES) + few
+    return " / ".join("–" if pd.isna(means[share]) else f"{means[share]:.2f}" for share in SHARES) + few
 
 
 def scaling(metrics: pd.DataFrame, costs: pd.DataFrame) -> Table:
