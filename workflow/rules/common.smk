@@ -90,6 +90,11 @@ def source_of(method_file):
     return source_fingerprint(method_file)
 
 
+def asked_for(wildcards):
+    """The experiment of some files, or its part on their condition."""
+    return PLAN.part(wildcards.experiment, wildcards.get("condition"))
+
+
 def data_and_fits(experiments):
     """All data sets and records that some experiments need; what is recorded needs neither."""
     cells = [

@@ -1,8 +1,3 @@
-def asked_for(wildcards):
-    """The experiment of some files, or its part on their condition."""
-    return PLAN.part(wildcards.experiment, wildcards.get("condition"))
-
-
 rule evaluate:
     input:
         lambda wildcards: data_and_fits([asked_for(wildcards)]),
